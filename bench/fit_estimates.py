@@ -136,7 +136,7 @@ class Tiles(Family):
 
     def fits(self, choice: Any) -> bool:
         """Those of single precision."""
-        return choice.shape in tiles.MULTIPLY_ADD
+        return replace(choice, parts=1) in tiles.MULTIPLY_ADD
 
     def estimate(self, work: Any, tactic: str) -> float | None:
         """The microseconds of a tactic; None for one of another family."""

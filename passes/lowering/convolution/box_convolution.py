@@ -19,6 +19,7 @@ from mlirt.passes.lowering.convolution.cuda_wgmma import filters
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Pack
+from mlirt.passes.lowering.tile import worth_measuring
 from mlirt.passes.lowering.warpgroups.box_product import BoxProduct
 from mlirt.passes.lowering.warpgroups.box_rows import BoxRows
 from mlirt.passes.lowering.warpgroups.box_tile import BoxTile, BoxWork
@@ -119,9 +120,8 @@ class BoxConvolution:
 
     def estimates(self) -> dict[str, float]:
         """Microseconds with each tile that is worth a measurement, the cheapest first."""
-        found = sorted((work.cost(tile), tile.name) for tile, work in self._tiles())
-        near = [(name, cost) for cost, name in found if cost <= _FAR * found[0][0]]
-        return dict(near[:_MOST])
+        costs = sorted((work.microseconds(tile), tile.name) for tile, work in self._tiles())
+        return worth_measuring(costs, _FAR, _MOST)
 
     def tile(self, choice: str) -> BoxTile | None:
         """That of a name, else the cheapest; None where it cannot do it."""
@@ -134,7 +134,7 @@ class BoxConvolution:
             if boxes is None or work is None:
                 continue
             for columns in (one for one in _COLUMNS if one - 32 < work.columns):
-                yield from self._of_groups(BoxTile(boxes.height, width, columns, 1, _MOST_STAGES), work)
+                yield from self._of_groups(BoxTile(boxes.height * width, columns, boxes.height, 1, _MOST_STAGES), work)
 
     def _of_groups(self, plain: BoxTile, work: BoxWork) -> Iterator[tuple[BoxTile, BoxWork]]:
         """A tile with all numbers of warpgroups, and as many stages as fit; products of windows are long enough to

@@ -21,7 +21,7 @@ from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.convolution.cpu_amx_choice import MatrixTile, choose_matrix_tile, piece_of, taps_at_once
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles
+from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, cycles
 from mlirt.passes.lowering.convolution.cpu_tiles import ConvolutionKernel
 from mlirt.passes.lowering.kernel_language import Index, Value, kernel
 from mlirt.passes.lowering.kernel_language.amx_words import clear_accumulators, dot_add, store_accumulators
@@ -32,6 +32,7 @@ from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place
 from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.passes.lowering.tile import RegisterTile
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu"})
@@ -108,7 +109,7 @@ class AmxKernel(ConvolutionKernel):
         tasks: Tasks,
         weights: SSAValue,
     ) -> None:
-        super().__init__(code, geometry, TileShape(tile.length, tile.columns), grid, tasks, weights)
+        super().__init__(code, geometry, RegisterTile(tile.length, tile.columns), grid, tasks, weights)
         self.tile_shape, self.taps = tile, taps
         self.depth = taps * geometry.depth
 

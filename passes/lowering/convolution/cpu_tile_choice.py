@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
+from mlirt.passes.lowering.tile import RegisterTile
 
 _MOST_COLUMNS = 8
 # Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
@@ -14,16 +14,8 @@ _USUAL_PIXELS = 8
 _MISFIT = 1.25
 
 
-@dataclass(frozen=True)
-class TileShape:
-    """`pixels` x `blocks` vectors of accumulators."""
-
-    pixels: int
-    blocks: int
-
-
 @lru_cache(maxsize=4096)
-def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, multiple: int = 1) -> TileShape:
+def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, multiple: int = 1) -> RegisterTile:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
     `factors` registers are kept for pixels, besides those for the weights. A tile has a multiple of `multiple` pixels.
@@ -31,7 +23,7 @@ def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, mult
     registers = cpu.registers
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
-        TileShape(pixels, columns)
+        RegisterTile(pixels, columns)
         for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
         for pixels in range(multiple, most + 1, multiple)
         if pixels * columns + columns + factors <= registers
@@ -39,7 +31,7 @@ def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, mult
     return min(shapes, key=lambda shape: (_cost(shape, length, blocks, cpu), -shape.pixels * shape.blocks))
 
 
-def _cost(shape: TileShape, length: Dim, blocks: int, cpu: CpuDevice) -> float:
+def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice) -> float:
     panels = -(-blocks // shape.blocks)
     if isinstance(length, int):
         return -(-length // shape.pixels) * panels * cycles(shape, cpu)
@@ -47,7 +39,7 @@ def _cost(shape: TileShape, length: Dim, blocks: int, cpu: CpuDevice) -> float:
     return fits * panels * cycles(shape, cpu) / shape.pixels
 
 
-def cycles(shape: TileShape, cpu: CpuDevice) -> float:
+def cycles(shape: RegisterTile, cpu: CpuDevice) -> float:
     """For one step of the sum: multiplications and loads begin side by side; each sum waits for the one before it."""
     loads = (shape.pixels + shape.blocks) / cpu.loads + 0.5
     return max(shape.pixels * shape.blocks / cpu.multiplies, loads, cpu.latency)

@@ -16,7 +16,7 @@ from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles, lines_for_each
+from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, cycles, lines_for_each
 from mlirt.passes.lowering.convolution.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
 from mlirt.passes.lowering.kernel_language import Index, Value, kernel, value_of
 from mlirt.passes.lowering.kernel_language.tile_words import (
@@ -31,6 +31,7 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
 from mlirt.passes.lowering.register_tiles.tile_rows import Grid, Place, TileRows
 from mlirt.passes.lowering.register_tiles.tile_tasks import Tasks, Work, choose_tasks
+from mlirt.passes.lowering.tile import RegisterTile
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -92,7 +93,7 @@ def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
     return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * width)
 
 
-def _row_cycles(geometry: Geometry, shape: TileShape, length: Dim, cpu: CpuDevice) -> Dim:
+def _row_cycles(geometry: Geometry, shape: RegisterTile, length: Dim, cpu: CpuDevice) -> Dim:
     """What the tiles of a row of one panel take."""
     each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
     steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
@@ -109,7 +110,7 @@ class ConvolutionKernel(TileRows):
         self,
         code: TileCode,
         geometry: Geometry,
-        shape: TileShape,
+        shape: RegisterTile,
         grid: Grid,
         tasks: Tasks,
         weights: SSAValue,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mlirt.dialects.cpu_device import CpuDevice, WinogradCosts
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile, cycles
+from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, cycles
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import SCHEMES, WINDOW, Scheme
+from mlirt.passes.lowering.tile import RegisterTile
 
 _MOST_PATCHES = 128
 _GROUPS = (1, 2, 4, 8, 16)
@@ -45,7 +46,7 @@ class Cut:
 
     scheme: Scheme
     per_task: int
-    shape: TileShape
+    shape: RegisterTile
     panels: int
     panels_per_group: int
     is_shared: bool = False
@@ -69,7 +70,7 @@ def choose_cut(image: Image, cpu: CpuDevice, threads: int, least_gain: float = L
 
 def _cuts(image: Image, cpu: CpuDevice) -> Iterator[Cut]:
     for scheme in (one for one in SCHEMES if all(one.result % size == 0 for size in image.window)):
-        seen: set[tuple[int, TileShape]] = set()
+        seen: set[tuple[int, RegisterTile]] = set()
         for wanted in range(1, min(image.patches(scheme), _MOST_PATCHES) + 1):
             shape = choose_tile(wanted, image.blocks_out, cpu)
             per_task = -(-wanted // shape.pixels) * shape.pixels
@@ -78,7 +79,7 @@ def _cuts(image: Image, cpu: CpuDevice) -> Iterator[Cut]:
                 yield from _groupings(image, scheme, per_task, shape, cpu.winograd)
 
 
-def _groupings(image: Image, scheme: Scheme, per_task: int, shape: TileShape, costs: WinogradCosts) -> Iterator[Cut]:
+def _groupings(image: Image, scheme: Scheme, per_task: int, shape: RegisterTile, costs: WinogradCosts) -> Iterator[Cut]:
     panels, pieces = -(-image.blocks_out // shape.blocks), -(-image.patches(scheme) // per_task)
     input_bytes = scheme.points * image.blocks_in * pieces * per_task * image.lanes * 4
     for groups in _GROUPS:

@@ -23,7 +23,7 @@ from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader
 from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
-from mlirt.passes.lowering.tiles.shape import TileShape
+from mlirt.passes.lowering.tiles.shape import WarpTile
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories
 from mlirt.passes.lowering.tiles.window_loader import Window, WindowLoader, column_count
 
@@ -85,7 +85,7 @@ def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:
     return dims(op.input.type)[-1] != 1 and place.strides[-1] != 1
 
 
-def _steps(window: Window, shape: TileShape) -> int:
+def _steps(window: Window, shape: WarpTile) -> int:
     return _ordered(window, shape.depth).steps(shape.depth)
 
 

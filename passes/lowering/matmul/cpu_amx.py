@@ -28,9 +28,9 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import PackedAtBuild
 from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack_operand
 from mlirt.passes.lowering.matmul.cpu_product import Product
-from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import Panels, Place, TileKernel, Vectors
 from mlirt.passes.lowering.matmul.cpu_tiles import multiplies_int8
+from mlirt.passes.lowering.tile import RegisterTile
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu"})
@@ -76,7 +76,7 @@ class AmxTileKernel(TileKernel):
     """Tiles of whole registers on the matrix unit, the rows that are left with vectors."""
 
     def __init__(self, k: KernelBuilder, op: MatmulOp, product: Product, tile: MatrixTile) -> None:
-        super().__init__(k, op, product, TileShape(tile.length, tile.columns), LANES, None, _WORD)
+        super().__init__(k, op, product, RegisterTile(tile.length, tile.columns), LANES, None, _WORD)
         self.registers = tile
 
     def write(self, panels: Panels, packs: bool) -> None:

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
-
-
-@dataclass(frozen=True)
-class TileShape:
-    """`rows` x `vectors` accumulators in registers."""
-
-    rows: int
-    vectors: int
-
-    def width(self, lanes: int) -> int:
-        """Columns of the product that the tile spans."""
-        return self.vectors * lanes
-
+from mlirt.passes.lowering.tile import RegisterTile
 
 # Shapes by vector width that leave registers for the factors.
 _SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
@@ -41,7 +27,7 @@ _UNKNOWN_ROWS, _UNKNOWN_COLUMNS = 192, 768
 
 def choose_tile(
     rows: Dim, columns: Dim, depth: Dim, cpu: CpuDevice, threads: int, pairs: int = 1, row_bytes: Dim = 0
-) -> TileShape:
+) -> RegisterTile:
     """The tile with the least work for the busiest of `threads` workers.
 
     `pairs` is how many products of this size there are, `row_bytes` the distance between rows of the left factor.
@@ -49,9 +35,9 @@ def choose_tile(
     lanes = cpu.vector_bits // 32
     count = rows if isinstance(rows, int) else _UNKNOWN_ROWS
     width = columns if isinstance(columns, int) else _UNKNOWN_COLUMNS
-    shapes = [TileShape(*shape) for shape in _SHAPES[cpu.vector_bits] if _fits(shape, rows)]
+    shapes = [RegisterTile(*shape) for shape in _SHAPES[cpu.vector_bits] if _fits(shape, rows)]
 
-    def cost(shape: TileShape) -> float:
+    def cost(shape: RegisterTile) -> float:
         crowded = isinstance(row_bytes, int) and row_bytes > 0 and row_bytes % cpu.l1_way_bytes == 0
         slow = cpu.tiles.crowded if crowded and shape.rows >= cpu.l1_ways else 1.0
         panels = -(-width // shape.width(lanes))
@@ -71,7 +57,7 @@ def _fits(shape: tuple[int, int], rows: Dim) -> bool:
     return min(rows, _FEW_ROWS) <= shape[0] <= rows
 
 
-def cycles(rows: int, shape: TileShape, cpu: CpuDevice) -> float:
+def cycles(rows: int, shape: RegisterTile, cpu: CpuDevice) -> float:
     """For one step of the sum: multiplications and a chain of additions, into which loads and the stream of
     a panel from the second-level cache fit, but not quite.
     """
@@ -82,7 +68,7 @@ def cycles(rows: int, shape: TileShape, cpu: CpuDevice) -> float:
     return least + cpu.tiles.loads_show * loads + cpu.tiles.stream_shows * stream
 
 
-def tail_rows(rows: Dim, shape: TileShape) -> tuple[int, ...]:
+def tail_rows(rows: Dim, shape: RegisterTile) -> tuple[int, ...]:
     """Heights of the tiles for what whole tiles leave: one where that is known, else powers of two."""
     if isinstance(rows, int):
         rest = rows % shape.rows

@@ -25,8 +25,9 @@ from mlirt.passes.lowering.kernel_language.words import Strided, ceil_div, const
 from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import KernelBuilder
 from mlirt.passes.lowering.matmul.cpu_product import Product, Walk
-from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, tail_rows
+from mlirt.passes.lowering.matmul.cpu_tile_choice import tail_rows
 from mlirt.passes.lowering.register_tiles.named_code import NamedCode
+from mlirt.passes.lowering.tile import RegisterTile
 
 _UNROLLED = 4
 
@@ -61,7 +62,7 @@ class TileKernel(NamedCode):
         k: KernelBuilder,
         op: MatmulOp,
         product: Product,
-        shape: TileShape,
+        shape: RegisterTile,
         lanes: int,
         blocks: Dim | None,
         word: int = 1,

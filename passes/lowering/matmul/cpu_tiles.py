@@ -19,8 +19,9 @@ from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.matmul.cpu_panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
 from mlirt.passes.lowering.matmul.cpu_panels import batch_steps, pack_operand
 from mlirt.passes.lowering.matmul.cpu_product import Product
-from mlirt.passes.lowering.matmul.cpu_tile_choice import TileShape, choose_tile
+from mlirt.passes.lowering.matmul.cpu_tile_choice import choose_tile
 from mlirt.passes.lowering.matmul.cpu_tile_kernel import TileKernel
+from mlirt.passes.lowering.tile import RegisterTile
 
 _UI8 = element_type("uint8")
 
@@ -121,7 +122,7 @@ def _lanes(lowering: Lowering) -> int:
     return lowering.target.vector_bits // 32
 
 
-def _shape(product: Product, lowering: Lowering) -> TileShape:
+def _shape(product: Product, lowering: Lowering) -> RegisterTile:
     pairs = product_of(product.batches)
     return choose_tile(
         product.rows,
@@ -134,7 +135,7 @@ def _shape(product: Product, lowering: Lowering) -> TileShape:
     )
 
 
-def _reads_in_place(product: Product, shape: TileShape, lanes: int) -> bool:
+def _reads_in_place(product: Product, shape: RegisterTile, lanes: int) -> bool:
     """Whole panels with vectors side by side, and too few rows to make up for copying, or nothing to gain by it."""
     width = shape.width(lanes)
     if product.rhs.column != 1 or not isinstance(product.columns, int) or product.columns % width:
@@ -143,7 +144,7 @@ def _reads_in_place(product: Product, shape: TileShape, lanes: int) -> bool:
     return few or product.rhs.depth == width
 
 
-def _blocks(product: Product, shape: TileShape, lowering: Lowering) -> Dim:
+def _blocks(product: Product, shape: RegisterTile, lowering: Lowering) -> Dim:
     """Into how many tasks the row tiles of a panel are cut where each worker packs its own panels."""
     tiles = maximum(1, ceil_div(product.rows, shape.rows))
     pairs = product_of(product.batches) * ceil_div(product.columns, shape.width(_lanes(lowering)))

@@ -10,14 +10,14 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.kernel.fragment import FillFragmentOp, LoadFragmentOp, OuterProductOp, StoreFragmentOp
 from mlirt.dialects.kernel.matrix_unit import PACKED, LoadMatrixOp, MmaKind, MmaOp
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.tiles.shape import TileShape
+from mlirt.passes.lowering.tiles.shape import WarpTile
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
 
 class Engine(ABC):
     """The multiplication of one tile shape; `left` is rows x depth, `right` depth x columns."""
 
-    def __init__(self, k: KernelBuilder, shape: TileShape, thread: SSAValue) -> None:
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
         self.k, self.shape, self.thread = k, shape, thread
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Engine(ABC):
 class MultiplyAdd(Engine):
     """Each thread multiplies a piece of the tile in single precision; both operands lie with the depth as lines."""
 
-    def __init__(self, k: KernelBuilder, shape: TileShape, thread: SSAValue) -> None:
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
         super().__init__(k, shape, thread)
         across = 16 if shape.columns >= 64 else 8
         self.row_offsets = _quads(shape.rows, shape.rows * across // shape.threads)
@@ -84,7 +84,7 @@ class MatrixUnit(Engine):
     def __init__(
         self,
         k: KernelBuilder,
-        shape: TileShape,
+        shape: WarpTile,
         thread: SSAValue,
         kind: MmaKind,
         *,

@@ -16,7 +16,7 @@ from mlirt.passes.lowering.tiles.shape import (
     MATRIX_UNIT,
     MATRIX_UNIT_BYTES,
     MULTIPLY_ADD,
-    TileShape,
+    WarpTile,
     Work,
     choice_named,
     choices,
@@ -63,7 +63,7 @@ class Plan:
     sizes: Sizes
     element: Attribute
     kind: MmaKind | None
-    shape: TileShape
+    shape: WarpTile
     parts: int
     steps: Dim
 
@@ -84,11 +84,11 @@ class Problem:
     element: Attribute
     kind: MmaKind | None
     lowering: Lowering
-    steps: Callable[[TileShape], Dim] | None = None
+    steps: Callable[[WarpTile], Dim] | None = None
     is_scattered: bool = False
 
     @property
-    def shapes(self) -> tuple[TileShape, ...]:
+    def shapes(self) -> tuple[WarpTile, ...]:
         """The tile shapes for the elements."""
         return MULTIPLY_ADD if self.kind is None else _SHAPES[self.kind]
 
@@ -105,9 +105,9 @@ class Problem:
         choice = choice_named(self.shapes, name)
         if choice is None:
             return None
-        return Plan(self.sizes, self.element, self.kind, choice.shape, choice.parts, self._steps(choice.shape))
+        return Plan(self.sizes, self.element, self.kind, choice, choice.parts, self._steps(choice))
 
-    def _steps(self, shape: TileShape) -> Dim:
+    def _steps(self, shape: WarpTile) -> Dim:
         return ceil_div(self.sizes.depth, shape.depth) if self.steps is None else self.steps(shape)
 
     def _work(self) -> Work:

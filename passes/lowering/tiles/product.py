@@ -18,7 +18,7 @@ from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
 from mlirt.passes.lowering.tiles.problem import Plan, Sizes
 from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
-from mlirt.passes.lowering.tiles.shape import TileShape
+from mlirt.passes.lowering.tiles.shape import WarpTile
 from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 
@@ -51,7 +51,7 @@ class Operands:
     are_async: tuple[bool, bool]
     make: MakeLoaders
 
-    def extents(self, shape: TileShape) -> tuple[tuple[int, int], tuple[int, int]]:
+    def extents(self, shape: WarpTile) -> tuple[tuple[int, int], tuple[int, int]]:
         left = (shape.depth, shape.rows) if self.left_by_depth else (shape.rows, shape.depth)
         right = (shape.depth, shape.columns) if self.right_by_depth else (shape.columns, shape.depth)
         return left, right

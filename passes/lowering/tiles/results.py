@@ -18,7 +18,7 @@ from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, affine
 from mlirt.passes.lowering.loops.reduction_nest import indices_in
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.engines import Engine
-from mlirt.passes.lowering.tiles.shape import TileShape
+from mlirt.passes.lowering.tiles.shape import WarpTile
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
 
@@ -114,7 +114,7 @@ class TileResults:
     """
 
     def __init__(
-        self, k: KernelBuilder, shape: TileShape, thread: SSAValue, tile: TileMemory, *, along_rows: bool = False
+        self, k: KernelBuilder, shape: WarpTile, thread: SSAValue, tile: TileMemory, *, along_rows: bool = False
     ) -> None:
         self.k, self.shape, self.tile = k, shape, tile
         side = shape.rows if along_rows else shape.columns

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from mlirt.dialects.gpu_device import GpuDevice, ShapeTimes
+from mlirt.passes.lowering.tile import Tile
 
 Kind: TypeAlias = Literal["float", "half", "byte"]
 
@@ -17,21 +18,26 @@ _FEWEST_STEPS = 2  # of one part of a split sum
 
 
 @dataclass(frozen=True)
-class TileShape:
-    """`rows` x `columns` results per block, `depth` products at a time.
+class WarpTile(Tile):
+    """`rows` x `columns` results per block, `depth` products at a time; each sum is split in so many `parts`.
 
     A warp computes a part of the tile, the warps of a block stand in `warp_rows` x `warp_columns`. `stages` tiles of
     the operands, whose elements are of a `kind`, are in shared memory at once; `resident` blocks fit on a processor.
     """
 
-    rows: int
-    columns: int
     depth: int
     warp_rows: int
     warp_columns: int
     resident: int
     kind: Kind
     stages: int = 3
+    parts: int = 1
+
+    @property
+    def name(self) -> str:
+        """Such as `128x128`, or `64x64p4` for four parts."""
+        whole = f"{self.rows}x{self.columns}"
+        return whole if self.parts == 1 else f"{whole}p{self.parts}"
 
     @property
     def bytes(self) -> int:
@@ -53,21 +59,21 @@ class TileShape:
 
 # Single precision, multiplied by each thread for itself.
 MULTIPLY_ADD = (
-    TileShape(128, 128, 16, 4, 2, resident=2, kind="float"),
-    TileShape(64, 64, 16, 4, 2, resident=3, kind="float"),
-    TileShape(32, 32, 32, 2, 1, resident=8, kind="float"),
+    WarpTile(128, 128, 16, 4, 2, resident=2, kind="float"),
+    WarpTile(64, 64, 16, 4, 2, resident=3, kind="float"),
+    WarpTile(32, 32, 32, 2, 1, resident=8, kind="float"),
 )
 # Half precision, multiplied by the matrix units.
 MATRIX_UNIT = (
-    TileShape(128, 128, 32, 2, 4, resident=2, kind="half"),
-    TileShape(64, 64, 32, 2, 2, resident=4, kind="half"),
-    TileShape(32, 32, 32, 2, 2, resident=8, kind="half"),
+    WarpTile(128, 128, 32, 2, 4, resident=2, kind="half"),
+    WarpTile(64, 64, 32, 2, 2, resident=4, kind="half"),
+    WarpTile(32, 32, 32, 2, 2, resident=8, kind="half"),
 )
 # Bytes, multiplied by the matrix units: twice as many in as many bytes.
 MATRIX_UNIT_BYTES = (
-    TileShape(128, 128, 64, 2, 4, resident=2, kind="byte"),
-    TileShape(64, 64, 64, 2, 2, resident=4, kind="byte"),
-    TileShape(32, 32, 64, 2, 2, resident=8, kind="byte"),
+    WarpTile(128, 128, 64, 2, 4, resident=2, kind="byte"),
+    WarpTile(64, 64, 64, 2, 2, resident=4, kind="byte"),
+    WarpTile(32, 32, 64, 2, 2, resident=8, kind="byte"),
 )
 
 
@@ -81,21 +87,19 @@ class Work:
     rows: int
     columns: int
     batch: int
-    steps: Callable[[TileShape], int]
+    steps: Callable[[WarpTile], int]
     is_scattered: bool = False
     device: GpuDevice = field(kw_only=True)
 
-    def blocks(self, shape: TileShape) -> int:
-        return -(-self.rows // shape.rows) * -(-self.columns // shape.columns) * self.batch
+    def microseconds(self, tile: WarpTile) -> float:
+        """About how long it takes with a tile."""
+        return self.cycles(tile) / self.device.tiles.cycles_per_microsecond
 
-    def microseconds(self, choice: TileChoice) -> float:
-        """About how long it takes."""
-        return self.cycles(choice.shape, choice.parts) / self.device.tiles.cycles_per_microsecond
-
-    def cycles(self, shape: TileShape, parts: int) -> float:
-        """The same in cycles, with tiles of a shape and each sum split in so many parts."""
+    def cycles(self, shape: WarpTile) -> float:
+        """The same in cycles."""
+        parts = shape.parts
         processors, device, times = self.device.processors, self.device.tiles, shape.times(self.device)
-        blocks = self.blocks(shape) * parts
+        blocks = shape.cover(self.rows, self.columns) * self.batch * parts
         steps = -(-self.steps(shape) // parts)
         moved = 8 * parts * self.rows * self.columns * self.batch if parts > 1 else 0  # written and read
         if times.busy:
@@ -109,13 +113,13 @@ class Work:
         second = device.second_launch + moved / device.bytes_per_cycle if parts > 1 else 0
         return device.matrix_launch + total + second
 
-    def _measured_step(self, shape: TileShape, side_by_side: int) -> float:
+    def _measured_step(self, shape: WarpTile, side_by_side: int) -> float:
         """Cycles of a step of blocks that share a processor: they wait, work, and both where they do as much of it."""
         times = shape.times(self.device)
         mixed = (times.floor**3 + (times.busy * side_by_side) ** 3) ** (1 / 3)
         return max(mixed, self._loaded_one_by_one(shape, side_by_side))
 
-    def _step(self, shape: TileShape, side_by_side: int) -> float:
+    def _step(self, shape: WarpTile, side_by_side: int) -> float:
         products = shape.rows * shape.columns * shape.depth * side_by_side
         read = (shape.rows + shape.columns) * shape.depth * shape.bytes * side_by_side
         device = self.device
@@ -123,42 +127,28 @@ class Work:
         step = max(shape.times(device).floor, products / shape.rate(device), shared)
         return max(step, self._loaded_one_by_one(shape, side_by_side))
 
-    def _loaded_one_by_one(self, shape: TileShape, side_by_side: int) -> float:
+    def _loaded_one_by_one(self, shape: WarpTile, side_by_side: int) -> float:
         """Cycles for loads of a step that fetch single elements."""
         loaded = -(-shape.columns * shape.depth // shape.threads) * side_by_side
         return loaded * self.device.tiles.scattered_load if self.is_scattered else 0
 
 
-@dataclass(frozen=True)
-class TileChoice:
-    """A tile shape, and in how many parts each sum is split."""
-
-    shape: TileShape
-    parts: int
-
-    @property
-    def name(self) -> str:
-        """Such as `128x128`, or `64x64p4` for four parts."""
-        whole = f"{self.shape.rows}x{self.shape.columns}"
-        return whole if self.parts == 1 else f"{whole}p{self.parts}"
-
-
-def choices(shapes: Sequence[TileShape], steps: Callable[[TileShape], int], *, may_split: bool) -> list[TileChoice]:
+def choices(shapes: Sequence[WarpTile], steps: Callable[[WarpTile], int], *, may_split: bool) -> list[WarpTile]:
     """All shapes with all numbers of parts of which none is empty and each has a few steps."""
-    found: dict[TileChoice, None] = {}
+    found: dict[WarpTile, None] = {}
     for shape in shapes:
         count = steps(shape)
         for parts in _PARTS if may_split else (1,):
             if parts == 1 or count >= _FEWEST_STEPS * parts:
                 none_empty = -(-count // max(1, -(-count // parts)))
-                found[TileChoice(shape, max(1, none_empty))] = None
+                found[replace(shape, parts=max(1, none_empty))] = None
     return list(found)
 
 
-def choice_named(shapes: Sequence[TileShape], name: str) -> TileChoice | None:
+def choice_named(shapes: Sequence[WarpTile], name: str) -> WarpTile | None:
     """The choice of a name, whether it is a sensible one or not."""
     match = re.fullmatch(r"(\d+x\d+)(?:p([1-9]\d*))?", name)
     if match is None:
         return None
     parts = int(match[2] or 1)
-    return next((TileChoice(shape, parts) for shape in shapes if TileChoice(shape, 1).name == match[1]), None)
+    return next((replace(shape, parts=parts) for shape in shapes if shape.name == match[1]), None)

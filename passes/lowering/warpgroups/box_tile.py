@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
+from mlirt.passes.lowering.tile import Tile
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 
 _NAME = re.compile(r"(\d+)x(\d+)n(\d+)g(\d)(t?)s(\d+)(?:e(\d))?")
@@ -29,18 +30,17 @@ class OwnTile(GroupTile):
 
 
 @dataclass(frozen=True)
-class BoxTile:
+class BoxTile(Tile):
     """A block has all weights for `columns` results of a pixel in shared memory, and takes tile after tile of pixels.
 
-    Each of its `groups` warpgroups has tiles of its own, `height` x `width` pixels, and `stages` places for boxes.
+    Each of its `groups` warpgroups has tiles of its own, whose `rows` are `height` x `width` pixels, and `stages`
+    places for boxes.
     `extra` bytes of an operand that each result needs are copied ahead.
 
     With `ping_pong` they multiply one after the other, so that one writes results while another one multiplies.
     """
 
     height: int
-    width: int
-    columns: int
     groups: int
     stages: int
     extra: int = 0
@@ -53,7 +53,12 @@ class BoxTile:
         if match is None:
             return None
         height, width, columns, groups, stages, extra = (int(part or 0) for part in match.group(1, 2, 3, 4, 6, 7))
-        return BoxTile(height, width, columns, groups, stages, extra, ping_pong=match[5] == "t")
+        return BoxTile(height * width, columns, height, groups, stages, extra, ping_pong=match[5] == "t")
+
+    @property
+    def width(self) -> int:
+        """Pixels of a row of the tile."""
+        return self.rows // self.height
 
     @property
     def name(self) -> str:
@@ -133,6 +138,6 @@ class BoxWork:
         pixels = self.tiles * ROWS * (self.columns * self.width * (1 + self.extras) + self.slabs * self.line)
         return pixels if pixels > self.device.boxes.cache_bytes else 0
 
-    def cost(self, tile: BoxTile) -> float:
+    def microseconds(self, tile: BoxTile) -> float:
         """Microseconds with a tile."""
         return self.cycles(tile) / self.device.boxes.cycles_per_microsecond

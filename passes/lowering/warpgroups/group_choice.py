@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from operator import itemgetter
 
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.lowering import Lowering
+from mlirt.passes.lowering.tile import worth_measuring
 from mlirt.passes.lowering.warpgroups.group_tile import TILES, GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 
@@ -89,7 +89,7 @@ class GroupWork:
     def cycles(self, tile: GroupTile) -> float:
         """About how long it takes."""
         device = self.device.warpgroups
-        tiles = -(-self.rows // tile.rows) * -(-self.columns // tile.columns) * self.batch
+        tiles = tile.cover(self.rows, self.columns) * self.batch
         resident = 1 + tile.double if tile.stays else max(1, min(4, self.device.shared_bytes // tile.shared_bytes))
         per_processor = -(-tiles // self.device.clusters_of(tile.split))
         side_by_side = min(resident, per_processor)
@@ -107,6 +107,10 @@ class GroupWork:
             return device.start + device.staying + device.tile + rounds * each
         exchange = device.exchange + device.partner * tile.split if tile.split > 1 else 0
         return device.start + rounds * (device.tile + products + results + exchange)
+
+    def microseconds(self, tile: GroupTile) -> float:
+        """The same in microseconds."""
+        return self.cycles(tile) / self.device.warpgroups.cycles_per_microsecond
 
     def _products(self, tile: GroupTile, side_by_side: int) -> float:
         """Cycles of a tile's products in one block."""
@@ -135,7 +139,7 @@ class GroupWork:
 def best(work: GroupWork) -> GroupTile | None:
     """The tile with the least estimated time."""
     fitting = [tile for tile in TILES if work.fits(tile)]
-    return min(fitting, key=work.cycles, default=None)
+    return min(fitting, key=work.microseconds, default=None)
 
 
 def tile_of(work: GroupWork | None, name: str) -> GroupTile | None:
@@ -148,6 +152,4 @@ def estimates_of(work: GroupWork | None) -> dict[str, float]:
     """Microseconds with each tile that is of use, the cheapest first, without those that are far from it."""
     if work is None:
         return {}
-    fitting = sorted(((work.cycles(tile), tile.name) for tile in TILES if work.fits(tile)), key=itemgetter(0))
-    near = [(cycles, name) for cycles, name in fitting if cycles <= _FAR * fitting[0][0]]
-    return {name: cycles / work.device.warpgroups.cycles_per_microsecond for cycles, name in near[:_MOST]}
+    return worth_measuring(((work.microseconds(tile), tile.name) for tile in TILES if work.fits(tile)), _FAR, _MOST)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
+from mlirt.passes.lowering.tile import Tile
 
 _NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?(d)?)")
 SHARED_BYTES = 227 * 1024
@@ -19,7 +20,7 @@ _MOST_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups that take turns, as 
 
 
 @dataclass(frozen=True)
-class GroupTile:
+class GroupTile(Tile):
     """`rows` x `columns` results per block; `stages` tiles of the operands are in shared memory at once.
 
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
@@ -30,8 +31,6 @@ class GroupTile:
     persistent blocks: one writes results while the other one multiplies.
     """
 
-    rows: int
-    columns: int
     stages: int
     split: int = 1
     ping_pong: int = 0

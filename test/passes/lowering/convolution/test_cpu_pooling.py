@@ -16,9 +16,10 @@ from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileTransformOp
 from mlirt.dialects.kernel.tile_pooling import TilePoolOp
 from mlirt.passes.lowering.convolution import cpu_winograd
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape, choose_tile
+from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import SCHEMES, Scheme
+from mlirt.passes.lowering.tile import RegisterTile
 from mlirt.passes.pipeline import check_ir, run_passes
 
 WIDE = cpu_device("cpu-avx512")
@@ -86,7 +87,7 @@ def test_windows_of_patches(name: str, scheme: Scheme, monkeypatch: pytest.Monke
 
     def cut(image: Image, *_: object) -> Cut:
         """Several tasks by two panels each, whatever the model of cycles says."""
-        return Cut(scheme, 4, TileShape(2, blocks), -(-image.blocks_out // blocks), 1, False)
+        return Cut(scheme, 4, RegisterTile(2, blocks), -(-image.blocks_out // blocks), 1, False)
 
     monkeypatch.setattr(cpu_winograd, "choose_cut", cut)
     layer = Layer(BY_PATCHES[name])

@@ -17,10 +17,10 @@ from mlirt.dialects.kernel.tile import TileTransformOp
 from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.symbolic import evaluate
 from mlirt.passes.lowering.convolution import cpu_winograd
-from mlirt.passes.lowering.convolution.cpu_tile_choice import TileShape
 from mlirt.passes.lowering.convolution.cpu_winograd_choice import Cut, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import SCHEMES, pack_transformed, transform_kernel
+from mlirt.passes.lowering.tile import RegisterTile
 from mlirt.passes.pipeline import check_ir, run_passes
 
 WIDE = cpu_device("cpu-avx512")
@@ -50,7 +50,7 @@ def test_a_convolution_gives_what_it_means(
     def cut(image: Image, *_: object) -> Cut:
         """Several tasks by two panels each, whatever the model of cycles says."""
         blocks = 2 if bits == 512 else 1
-        return Cut(scheme, 4, TileShape(2, blocks), -(-image.blocks_out // blocks), 1, is_shared)
+        return Cut(scheme, 4, RegisterTile(2, blocks), -(-image.blocks_out // blocks), 1, is_shared)
 
     monkeypatch.setattr(cpu_winograd, "choose_cut", cut)
     layer = Layer(CASES[name])
@@ -140,7 +140,7 @@ def test_packed_weights_lie_in_the_order_of_the_products() -> None:
 def test_tasks_have_memory_of_their_own() -> None:
     """What tasks that are under way at once make is disjoint, and lies beside the input that they share."""
     image = Image(2, 9, 9, 2, 4, 16)
-    cut = Cut(LARGE, 4, TileShape(4, 2), 2, 1)
+    cut = Cut(LARGE, 4, RegisterTile(4, 2), 2, 1)
     own, shared = (Plan(image, one, 2, 9, 9) for one in (cut, replace(cut, is_shared=True)))
     assert own.tasks == shared.tasks == 2 * 3 * 2
     assert own.task_size == 36 * (own.input_point + own.output_point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,7 @@ from mlirt.dialects.device_files import gpu_device
 from mlirt.passes.lowering.tiles.shape import (
     MATRIX_UNIT,
     MULTIPLY_ADD,
-    TileChoice,
-    TileShape,
+    WarpTile,
     Work,
     choice_named,
     choices,
@@ -23,7 +23,7 @@ from mlirt.passes.lowering.tiles.shape import (
 SHAPES = [("f32", shape) for shape in MULTIPLY_ADD] + [("f16", shape) for shape in MATRIX_UNIT]
 
 
-def sizes(shape: TileShape) -> str:
+def sizes(shape: WarpTile) -> str:
     return f"{shape.rows}x{shape.columns}"
 
 
@@ -31,13 +31,13 @@ def sizes(shape: TileShape) -> str:
 @pytest.mark.parametrize(
     ("element", "shape"), SHAPES, ids=lambda value: value if isinstance(value, str) else sizes(value)
 )
-def test_products(element: str, shape: TileShape, parts: int) -> None:
+def test_products(element: str, shape: WarpTile, parts: int) -> None:
     rows, columns, depth = shape.rows + 9, shape.columns + 24, 3 * shape.depth + 8
     rng = np.random.default_rng(0)
     shapes = {"x": (rows, depth), "w": (depth, columns), "b": (columns,)}
     inputs = {name: rng.standard_normal(extent).astype(DTYPES[element]) for name, extent in shapes.items()}
     text = product_text(shapes["x"], shapes["w"], (rows, columns), element, (False, False))
-    tactic = f"cuda_tiles:{TileChoice(shape, parts).name}"
+    tactic = f"cuda_tiles:{replace(shape, parts=parts).name}"
     found = kernel_names(check_on_threads(text, inputs, tactic=tactic, tolerance=TOLERANCE[element]))
     assert found == ["matmul", "matmul_sum"][:parts]
 
@@ -46,18 +46,18 @@ def test_products(element: str, shape: TileShape, parts: int) -> None:
 @pytest.mark.parametrize(
     ("element", "shape"), SHAPES, ids=lambda value: value if isinstance(value, str) else sizes(value)
 )
-def test_convolutions(element: str, shape: TileShape, name: str) -> None:
+def test_convolutions(element: str, shape: WarpTile, name: str) -> None:
     problem: Problem = PROBLEMS[name]
     rng = np.random.default_rng(0)
     shapes = {"x": problem.input, "r": problem.output}
     inputs = {key: rng.standard_normal(extent).astype(DTYPES[element]) for key, extent in shapes.items()}
-    tactic = f"cuda_implicit_gemm:{TileChoice(shape, 2).name}"
+    tactic = f"cuda_implicit_gemm:{replace(shape, parts=2).name}"
     check_on_threads(convolution_text(problem, element), inputs, tactic=tactic, tolerance=TOLERANCE[element])
 
 
 def best(
-    shapes: Sequence[TileShape], sizes: tuple[int, int, int], *, may_split: bool = True, device: str = "h200"
-) -> TileChoice:
+    shapes: Sequence[WarpTile], sizes: tuple[int, int, int], *, may_split: bool = True, device: str = "h200"
+) -> WarpTile:
     """The choice with the least estimate for a product of (rows, columns, depth)."""
     rows, columns, depth = sizes
     work = Work(rows, columns, 1, lambda shape: -(-depth // shape.depth), device=gpu_device(device))
@@ -65,19 +65,19 @@ def best(
 
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
-def test_large_products_take_large_tiles_and_are_not_split(shapes: tuple[TileShape, ...]) -> None:
+def test_large_products_take_large_tiles_and_are_not_split(shapes: tuple[WarpTile, ...]) -> None:
     assert best(shapes, (4096, 4096, 4096)).name == "128x128"
 
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
-def test_few_results_of_long_sums_are_split(shapes: tuple[TileShape, ...]) -> None:
+def test_few_results_of_long_sums_are_split(shapes: tuple[WarpTile, ...]) -> None:
     assert best(shapes, (512, 49, 4608)).parts > 1
 
 
 def test_no_part_is_empty() -> None:
     for depth in range(1, 600, 7):
         for choice in choices(MULTIPLY_ADD, lambda shape: -(-depth // shape.depth), may_split=True):
-            steps = -(-depth // choice.shape.depth)
+            steps = -(-depth // choice.depth)
             assert (choice.parts - 1) * -(-steps // choice.parts) < steps
 
 
@@ -86,7 +86,7 @@ def test_what_may_not_be_split_is_not() -> None:
 
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
-def test_names_tell_all(shapes: tuple[TileShape, ...]) -> None:
+def test_names_tell_all(shapes: tuple[WarpTile, ...]) -> None:
     for choice in choices(shapes, lambda shape: 1000 // shape.depth, may_split=True):
         assert choice_named(shapes, choice.name) == choice
     for name in ("", "cat", "64x64p0", "96x96", "64x64p"):
@@ -94,7 +94,7 @@ def test_names_tell_all(shapes: tuple[TileShape, ...]) -> None:
 
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
-def test_choices_follow_from_the_processors(shapes: tuple[TileShape, ...]) -> None:
+def test_choices_follow_from_the_processors(shapes: tuple[WarpTile, ...]) -> None:
     """With fewer processors fewer blocks are enough: sums are split in fewer parts, or tiles are larger."""
     sizes = [(128 * rows, 128, 4096) for rows in range(1, 33)]
     chosen = {device: [best(shapes, one, device=device).name for one in sizes] for device in ("h200", "h100-sxm", "l4")}
