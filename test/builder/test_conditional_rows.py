@@ -1,4 +1,4 @@
-"""What conditionals promise (rows 8.4 to 8.11 of A8): laziness, its place, nesting, and what may stand in a branch."""
+"""Conditionals (rows 8.4 to 8.11): laziness, its place, nesting, and what may stand in a branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loops promise beyond their values (rows 7.11 to 7.18 of A7): laziness, nesting, memory, types and profiles."""
+"""Loops beyond their values (rows 7.11 to 7.18): laziness, nesting, memory, types and profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What docs/architecture.md promises of plan files: loading one executes nothing of it, not even constructors."""
+"""Plan files as docs/architecture.md says: loading one executes nothing of it, not even constructors.
+
+Row 21.7.
+"""
 
 from __future__ import annotations
 

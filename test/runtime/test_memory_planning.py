@@ -1,4 +1,7 @@
-"""Memory planning: what `plan` chooses is proven by `verify`, and `verify` catches what is wrong."""
+"""Memory planning: what `plan` chooses is proven by `verify`, and `verify` catches what is wrong.
+
+Row 18.7.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""rt-exec: trtexec's lines and files from a loaded plan, and one line with exit code 1 for every mistake."""
+"""rt-exec: trtexec's lines and files from a loaded plan, and one line with exit code 1 for every mistake.
+
+Rows 30.1, 30.2, 30.4, 30.5, 30.13.
+"""
 
 import json
 import os

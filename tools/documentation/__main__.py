@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from mlirt.errors import MlirtError
-from mlirt.tools.documentation.pages import GENERATED, LIVING, fresh_text
+from mlirt.tools.documentation.pages import GENERATED, LIVING, TABLES, fresh_text
 from mlirt.tools.output_files import write_output
 
 
 def main(arguments: list[str]) -> int:
     """Write what changed and name it; the result is the exit code."""
-    root, known = Path.cwd(), (*GENERATED, *LIVING)
+    root, known = Path.cwd(), (*GENERATED, *TABLES, *LIVING)
     for name in arguments:
         if name not in known:
             print(f"error: {name}: no page that is written by a program; those are {', '.join(known)}", file=sys.stderr)

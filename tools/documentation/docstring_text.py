@@ -6,7 +6,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-# Numbers of rows in a table that is kept elsewhere.
+# Numbers of rows of docs/tensorrt-features.md.
 _ROW_NUMBERS = re.compile(r"\s*\((?:features? \d[^()]*|\d+\.\d+[a-z][^()]*)\)")
 _CONSTRAINT = re.compile(r"\bC(\d+):\s+")
 

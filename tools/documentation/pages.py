@@ -8,6 +8,8 @@ from pathlib import Path
 
 from mlirt.dialects import registry
 from mlirt.tools.documentation.dialect_page import dialect_page
+from mlirt.tools.documentation.feature_page import PAGE as FEATURES
+from mlirt.tools.documentation.feature_page import feature_page
 from mlirt.tools.documentation.living_page import LivingPage
 from mlirt.tools.documentation.operator_page import operator_page
 from mlirt.tools.documentation.pass_page import pass_page
@@ -25,6 +27,9 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "docs/onnx-operators.md": operator_page,
     "docs/torch-operators.md": torch_operator_page,
 }
+
+# Written by hand, with cells of a table that a program fills.
+TABLES: Mapping[str, Callable[[str, Path], str]] = {FEATURES: feature_page}
 
 # Written by hand, with code blocks that a program fills.
 LIVING = (
@@ -54,4 +59,6 @@ def fresh_text(name: str, root: Path) -> str:
     """What a document should say today."""
     if name in GENERATED:
         return GENERATED[name]()
+    if name in TABLES:
+        return TABLES[name]((root / name).read_text(encoding="utf-8"), root)
     return LivingPage((root / name).read_text(encoding="utf-8"), root).refreshed()

@@ -1,4 +1,4 @@
-"""Formats of inputs and outputs, from `allowed_formats` to the bytes that a run writes (A5)."""
+"""Formats of inputs and outputs, from `allowed_formats` to the bytes that a run writes (section 5)."""
 
 from __future__ import annotations
 

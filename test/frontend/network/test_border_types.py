@@ -1,4 +1,7 @@
-"""INT64 and DOUBLE of ONNX models are INT32 and FLOAT at the border for programs that run as TensorRT's."""
+"""INT64 and DOUBLE of ONNX models are INT32 and FLOAT at the border for programs that run as TensorRT's.
+
+Rows 11.7, 11.8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditionals through the network API (rows of A8), by NumPy."""
+"""Conditionals through the network API (features 1.15 to 1.17, section 8), by NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network itself: inputs, outputs, layers, names (rows of A2)."""
+"""The network itself: inputs, outputs, layers, names (section 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops through the network API (rows of A7), by NumPy and on the CPU."""
+"""Loops through the network API (features 1.18, 1.20, 1.29, 1.41, section 7), by NumPy and on the CPU."""
 
 from __future__ import annotations
 

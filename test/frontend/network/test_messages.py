@@ -1,4 +1,4 @@
-"""What wrong networks are told (rows of A31 and others): the layer, what was expected, what came."""
+"""What wrong networks are told (section 31 and others): the layer, what was expected, what came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""TensorRT's documented fusions (rows of A23): what runs, under which names, and that it computes the same.
+"""TensorRT's documented fusions (section 23): what runs, under which names, and that it computes the same.
+
+Rows 23.1, 23.2, 23.4 to 23.14, 23.16 to 23.18, 23.20 to 23.25, 23.29.
 
 Each pattern is compiled twice: as it is, and with the tensors inside of it as outputs too, which nothing may then be
 fused over. Both must give what the layers give one by one.

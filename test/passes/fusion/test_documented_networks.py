@@ -1,4 +1,4 @@
-"""Fusions of more than a chain (rows of A23 to A25): siblings, parts of a whole, pointwise graphs, transformers."""
+"""Fusions of more than a chain (sections 23 to 25): siblings, parts of a whole, pointwise graphs, transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explicit quantisation, row by row (A10, A26): what is one launch, of which types, with results as before."""
+"""Explicit quantisation, row by row (sections 10 and 26): what is one launch, of which types, with results as before."""
 
 from __future__ import annotations
 

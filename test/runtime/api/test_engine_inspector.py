@@ -1,4 +1,4 @@
-"""What builds and engines tell about themselves (rows of A17): inspector, log, error recorders."""
+"""What builds and engines tell about themselves (section 17): inspector, log, error recorders."""
 
 from __future__ import annotations
 

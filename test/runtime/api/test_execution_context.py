@@ -1,4 +1,4 @@
-"""Engines and contexts by TensorRT's names, on the CPU (rows of A12, A13 and A17 that they cover)."""
+"""Engines and contexts by TensorRT's names, on the CPU (sections 12, 13 and 17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimization profiles and inputs that are read as shapes, by TensorRT's names (rows of A12)."""
+"""Optimization profiles and inputs that are read as shapes, by TensorRT's names (section 12)."""
 
 from __future__ import annotations
 

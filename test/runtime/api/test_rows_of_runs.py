@@ -1,4 +1,4 @@
-"""What runs and plans promise by TensorRT's names: empty tensors, threads, lifetimes, bits (A13, A20 to A22)."""
+"""Runs and plans by TensorRT's names: empty tensors, threads, lifetimes, bits (sections 13, 20 to 22)."""
 
 from __future__ import annotations
 
