@@ -1,4 +1,4 @@
-"""Places buffers with known lifetimes in one block of memory so that no two that live at once overlap.
+"""Buffer assignment: places buffers with known lifetimes in one arena so that no two that live at once overlap.
 
 Pure arithmetic: no IR, no device. `plan` chooses offsets (the tightest of a few orders, best-fitting gap), `verify`
 proves a choice.

@@ -27,7 +27,7 @@ class Memory(Protocol):
 
 
 class EnginePlugins:
-    """A plugin for each launch of one, initialised until the engine goes."""
+    """A plugin for each launch of one, initialised until the engine is deleted."""
 
     def __init__(self, manifest: Manifest, weights: Mapping[str, np.ndarray]) -> None:
         self.manifest = manifest

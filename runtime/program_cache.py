@@ -1,4 +1,4 @@
-"""The programs that a context keeps for shapes that come again: by bytes, the least recently used one goes first."""
+"""The programs that a context keeps for shapes that come again: by bytes, the least recently used is evicted first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies from global to shared memory that go on while the threads compute."""
+"""Asynchronous copies (cp.async) from global to shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of blocks that see each other's shared memory, and kernels that start before the one before has ended.
+"""Thread block clusters with distributed shared memory, and programmatic dependent launch.
 
 The attribute `cluster` of a kernel says how many neighbouring blocks along x form a cluster; its attribute
 `dependent_launch` that it may start early.

@@ -1,4 +1,4 @@
-"""Numbers that the blocks of one launch send each other, each in one word together with a flag that says which it is.
+"""Flag-in-data exchange between the blocks of a launch, as in NCCL's LL protocol: each word holds a number and a flag.
 
 A word is written and read whole: who finds the flag has the number too, so that no barrier and no fence is needed. The
 attribute `cooperative` of a kernel says that all of its blocks run at the same time, as those that wait need.

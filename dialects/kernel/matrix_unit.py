@@ -1,4 +1,4 @@
-"""The matrix units of a warp, and how their operands come from shared memory."""
+"""The matrix units (tensor cores) of a warp, and how their operands come from shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four warps that multiply together: their matrix unit reads tiles in shared memory and adds up in registers."""
+"""Warpgroup matrix products (wgmma): four warps multiply tiles in shared memory and accumulate in registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four warps that multiply what they have in registers with a tile in shared memory."""
+"""Warpgroup matrix products (wgmma) whose left operand is in registers."""
 
 from __future__ import annotations
 

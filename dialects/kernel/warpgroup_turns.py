@@ -1,4 +1,4 @@
-"""Warpgroups that run the same code, each at its own pace."""
+"""Warp specialisation: warpgroups that run the same code, each at its own pace."""
 
 from __future__ import annotations
 

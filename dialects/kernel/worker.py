@@ -1,4 +1,4 @@
-"""What a worker of a CPU kernel does beside computing: take its share of the tasks, ask for memory early."""
+"""CPU workers: their share of the tasks, their slot of memory, and prefetching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operands whose lengths may be 1 in a run get the lengths that their layer gives them."""
+"""Makes broadcasting explicit where an operand's length may be 1 in a run."""
 
 from __future__ import annotations
 

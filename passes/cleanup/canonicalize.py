@@ -1,4 +1,4 @@
-"""Removes layers that change nothing and gives equal things one form."""
+"""Canonicalization: removes layers that change nothing and gives equal things one form."""
 
 from __future__ import annotations
 

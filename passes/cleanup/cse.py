@@ -1,4 +1,4 @@
-"""Computes equal things once."""
+"""Common subexpression elimination: equal things are computed once."""
 
 from __future__ import annotations
 

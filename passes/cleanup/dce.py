@@ -1,4 +1,4 @@
-"""Removes what nothing reads."""
+"""Dead code elimination of layers and scalar ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths that only the run can tell get a symbol each."""
+"""Data-dependent shapes: each length that only the run can tell gets a symbol."""
 
 from __future__ import annotations
 

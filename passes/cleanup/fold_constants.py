@@ -1,4 +1,4 @@
-"""Computes at build time what only depends on weights."""
+"""Constant folding: computes at build time what only depends on weights."""
 
 from __future__ import annotations
 

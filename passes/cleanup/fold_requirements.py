@@ -1,4 +1,4 @@
-"""Requirements whose condition is known: one that holds goes, one that does not ends the build."""
+"""Folds requirements whose condition is known: one that holds is erased, one that does not hold ends the build."""
 
 from __future__ import annotations
 

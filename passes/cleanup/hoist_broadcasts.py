@@ -1,4 +1,4 @@
-"""Tensors are repeated before layers that then compute the same for each repetition, as far as that pays."""
+"""Hoists broadcasts in front of the layers that compute their input, as far as that pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that follow from the values of inputs are noted as arithmetic that the host can do before a run."""
+"""Notes a size program: what the host computes before a run for sizes that follow from values of inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes that the network computes become known at build time."""
+"""Shape inference: shapes that the network computes become known at build time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layers need of lengths and nothing proves is noted, so that every run checks it."""
+"""Run-time shape checks: notes what layers need of lengths and nothing proves, so that every run checks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that a run computes shapes with: 0-D int64 tensors, and what is known of them when the engine is built."""
+"""Scalars of shape arithmetic in a run: 0-D int64 tensors, and what is known of them when the engine is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transposes and reshapes meet, cancel, and move to where they cost nothing."""
+"""Composes and cancels transposes and reshapes, and moves them to where they cost nothing."""
 
 from __future__ import annotations
 

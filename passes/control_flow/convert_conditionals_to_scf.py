@@ -1,4 +1,4 @@
-"""Conditionals become regions."""
+"""Converts the boundary layers of conditionals to `scf.if`."""
 
 from __future__ import annotations
 

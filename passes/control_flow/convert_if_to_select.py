@@ -1,4 +1,4 @@
-"""Branches that cost less than deciding between them are computed both."""
+"""If-conversion: branches that cost less than deciding between them are both computed, and the result is selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops become regions."""
+"""Converts the boundary layers of loops to `scf.for` and `scf.while`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counted loops become loops with a condition, so that counting is compiled like everything else."""
+"""Rewrites `scf.for` over tensors as `scf.while`, so that counting is compiled like everything else."""
 
 from __future__ import annotations
 

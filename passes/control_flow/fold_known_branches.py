@@ -1,4 +1,4 @@
-"""Branches whose condition is known, and loops that make no iteration, are replaced by what they give."""
+"""Folds branches whose condition is known, and loops that make no iteration."""
 
 from __future__ import annotations
 

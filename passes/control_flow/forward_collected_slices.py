@@ -1,4 +1,4 @@
-"""What a loop collects slice by slice of a tensor is that tensor."""
+"""Replaces what a loop collects slice by slice of a tensor by that tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighbouring loops that go round equally often become one."""
+"""Loop fusion: neighbouring loops with the same trip count become one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is the same in every iteration is computed once."""
+"""Loop-invariant code motion: what is the same in every iteration is computed once."""
 
 from __future__ import annotations
 

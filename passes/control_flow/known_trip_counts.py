@@ -1,4 +1,4 @@
-"""How often a counted loop goes round, where that is known when the engine is built."""
+"""The trip count of a counted loop, where it is known when the engine is built."""
 
 from __future__ import annotations
 

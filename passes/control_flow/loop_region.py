@@ -47,7 +47,7 @@ class LoopRegion:
         return path_of(self.parts.limits[0])
 
     def convert(self) -> None:
-        """Replace the loop; a loop without outputs goes without a trace."""
+        """Replace the loop; a loop without outputs is erased."""
         known = set(self.block.ops)
         if self.parts.outputs:
             self._convert()

@@ -1,4 +1,4 @@
-"""Loops carry only what changes from iteration to iteration and what somebody reads."""
+"""Simplifies loop-carried values: those that never change or that nothing reads are carried no longer."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _roots(op: Operation) -> Iterable[SSAValue]:
 
 
 def _erase_unneeded(block: Block, needed: set[SSAValue]) -> None:
-    """Ops that nothing of what stays depends on go; values that end the block are dropped by its owner."""
+    """Erase ops that nothing of what stays depends on; values that end the block are dropped by its owner."""
     for op in reversed(list(block.ops)):
         if not isinstance(op, scf.YieldOp | scf.ConditionOp) and is_pure(op) and not needed & set(op.results):
             op.detach()

@@ -1,4 +1,4 @@
-"""Short counted loops become what they do, written out."""
+"""Loop unrolling: short counted loops are written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Producers write their part of a joined tensor themselves."""
+"""Concatenation elimination: producers write their part of a joined tensor in place."""
 
 from __future__ import annotations
 

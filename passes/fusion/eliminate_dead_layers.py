@@ -1,4 +1,4 @@
-"""Launches that nobody needs go."""
+"""Dead code elimination of launches, and of copies and views that change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letting a pointwise op become the end of the accumulating op before it."""
+"""Epilogue fusion: a pointwise op becomes the epilogue of the accumulating op before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch normalization becomes part of the weights."""
+"""Folds batch normalisation and other scales per channel into the weights of convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A convolution computes the activation behind it."""
+"""Fuses an activation into the epilogue of the convolution before it."""
 
 from __future__ import annotations
 

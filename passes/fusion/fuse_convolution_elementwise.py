@@ -1,4 +1,4 @@
-"""A convolution adds the residual that is added to its result."""
+"""Fuses an elementwise op, such as a residual addition, into the epilogue of a convolution."""
 
 from __future__ import annotations
 

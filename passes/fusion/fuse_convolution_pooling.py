@@ -1,4 +1,4 @@
-"""A convolution pools its own results before it stores them."""
+"""Fuses a pooling into the convolution before it, which pools its results before it stores them."""
 
 from __future__ import annotations
 

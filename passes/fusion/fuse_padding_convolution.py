@@ -1,4 +1,4 @@
-"""Explicit padding becomes the padding of the window behind it."""
+"""Folds explicit padding into the padding of the window behind it."""
 
 from __future__ import annotations
 

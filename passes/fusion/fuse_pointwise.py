@@ -1,4 +1,4 @@
-"""Chains of pointwise ops become one."""
+"""Fuses chains of pointwise ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of rows, and the pointwise op that uses them on the same rows, become one normalisation."""
+"""Fuses reductions of rows and the pointwise op that uses them on the same rows into one normalisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Narrow convolutions of one input become one wide convolution."""
+"""Horizontal fusion: narrow convolutions of one input become one wide convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of one tensor with several matrices become one product."""
+"""Horizontal fusion: products of one tensor with several matrices become one product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest elements of a softmax are found before it, and only they are divided."""
+"""Fuses softmax and TopK: the largest elements are found first, and only they are divided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A product is scaled before its bias is added, so that its weights can take the scale."""
+"""Moves a scale in front of the bias of a product, so that weights can take the scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How images lie in memory: in blocks of channels for vector units, with their channels innermost for GPUs."""
+"""Layout assignment: NCHWc, blocks of channels for vector units, on CPUs; NHWC, channels innermost, on GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The border between tensors and memory: every fused op becomes launches of kernels on buffers."""
+"""Lowers fused ops to launches of kernels on buffers: the border between tensors and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns the layers of a network into launches."""
+"""Converts the layers of a network to fused ops, each of which is one launch."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def in_front_of(op: Operation) -> Callable[[Operation], SSAValue]:
 
 
 def replace(op: ConvolutionOp, result: SSAValue) -> None:
-    """Let all read `result` in place of what a convolution gave, which goes."""
+    """Let all read `result` in place of the result of a convolution, which is erased."""
     result.name_hint = op.output.name_hint
     op.output.replace_all_uses_with(result)
     op.detach()

@@ -127,7 +127,7 @@ def _replace(module: ModuleOp, kernels: dict[str, FuncOp], loop: WhileOp) -> Non
 
 
 def _erase_unused(module: ModuleOp, kernels: dict[str, FuncOp]) -> None:
-    """Kernels that only loops have launched go."""
+    """Erase kernels that only loops have launched."""
     used = {op.kernel_name() for op in module.walk() if isinstance(op, LaunchOp)}
     for name, func in kernels.items():
         if name not in used:

@@ -1,4 +1,4 @@
-"""Lets launches begin while the one before them ends, so that the device does not run dry in between."""
+"""Programmatic dependent launch: a launch begins while the one before it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides how long each buffer lives and which ones the caller gets."""
+"""Buffer lifetimes: decides how long each buffer lives and which ones the caller gets."""
 
 from __future__ import annotations
 

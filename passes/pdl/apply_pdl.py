@@ -16,7 +16,8 @@ from mlirt.passes.rules import apply_rules
 class ApplyPdlPass(ModulePass):
     """Apply the `pdl.pattern` ops of a file until none of them matches, those with the largest benefit first.
 
-    New ops bear the joined names of the layers that they replace, and matched layers that nothing reads any more go.
+    New ops bear the joined names of the layers that they replace, and matched layers that nothing reads any more are
+    erased.
     Where `pdl.operation` has no result types in a rewrite, the op infers them. `pdl.apply_native_constraint` knows
     `"one_use"` of an operation, whose results only the matched ops may read, and `"constant"` of a value.
 

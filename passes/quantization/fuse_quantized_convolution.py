@@ -26,7 +26,7 @@ class FuseQuantizedConvolutionPass(ModulePass):
     Padding holds the input's zero point z, so that z times the sum of each kernel's weights is all that it adds; this
     and the bias, rounded to units of the product of both scales, are one integer bias. The sum is multiplied once: by
     the product of the scales, or where only a quantisation reads the result, by that divided by its scale. Rectifiers
-    and clips that the range of the quantised numbers implies go.
+    and clips that the range of the quantised numbers implies are erased.
 
     Before:
 

@@ -1,4 +1,4 @@
-"""Conversions between numbers and integers that undo each other go, and so do bounds that integers have anyway."""
+"""Erases pairs of quantize and dequantize that undo each other, and bounds that int8 values have anyway."""
 
 from __future__ import annotations
 

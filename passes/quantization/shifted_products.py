@@ -1,4 +1,4 @@
-"""Products of signed bytes as those of unsigned ones, which are 128 more."""
+"""Products of signed int8 as those of unsigned int8 with the zero point 128, for vector instructions (VNNI)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def is_shiftable(op: Operation, ctx: Context) -> bool:
 
 
 def shift_product(op: Product, raised: SSAValue, ctx: Context) -> None:
-    """Let a layer read bytes that are 128 more than those that it reads, and give what it gave."""
+    """Let a layer read its operand with a zero point that is 128 more, and correct the result for it."""
     op.operands[0] = raised
     if isinstance(op, MatrixMultiplyOp):
         _shift_sums(op, ctx)

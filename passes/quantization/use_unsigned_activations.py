@@ -1,4 +1,4 @@
-"""Bytes that are multiplied with weights are unsigned, as the vector instructions of CPUs have it."""
+"""Shifts int8 activations to uint8, zero point 128, as the vector instructions of CPUs (VNNI) take them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mlirt.passes.quantization.shifted_products import Product, is_shiftable, sh
 
 @dataclass(frozen=True)
 class UseUnsignedActivationsPass(ModulePass):
-    """Store signed bytes that a layer multiplies with constant weights as unsigned ones, 128 more.
+    """Store int8 that a layer multiplies with constant weights as uint8, with a zero point that is 128 more.
 
     The zero point of quantisations in front and of dequantisations behind grows by 128, padding holds 128 more, and 128
     times the sum of each column of the weights goes from the sums. Layers in between that move or compare bytes do so

@@ -1,1 +1,1 @@
-"""The rules of canonicalize: one file for each family of layers."""
+"""Canonicalization patterns: one file for each family of layers."""

@@ -1,4 +1,4 @@
-"""Attention of float32 on register tiles: the scores of a few queries at a time stay in the cache of a core."""
+"""Flash attention in float32 on register tiles: the scores of a few queries at a time stay in the cache of a core."""
 
 from __future__ import annotations
 

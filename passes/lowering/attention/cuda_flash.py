@@ -1,4 +1,4 @@
-"""Attention of half precision on the matrix units of a GPU, the scores in registers."""
+"""Flash attention in half precision on tensor cores, the scores in registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of half precision on Hopper GPUs: warpgroups multiply tiles that the device copies by itself."""
+"""Warp-specialised flash attention on Hopper GPUs: warpgroups multiply tiles that a producer thread copies by TMA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax on the way: the largest score and the sum of exponentials of each row, as tile after tile of scores comes."""
+"""Online softmax: the largest score and the sum of exponentials of each row, updated by tile after tile of scores."""
 
 from __future__ import annotations
 

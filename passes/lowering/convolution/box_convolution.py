@@ -1,4 +1,4 @@
-"""A convolution whose tiles are boxes of pixels: what the device copies, which tiles there are, and its kernel."""
+"""A convolution on TMA boxes of pixels: what is copied, which tiles there are, and its kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Winograd's 3 x 3 convolutions of blocked tensors: transform patches, multiply them by channel, transform back.
+"""Winograd convolution, 3 x 3, of blocked tensors: transform patches, multiply them by channel, transform back.
 
 A dilated convolution is one of every second (third, ..) row and pixel, for each of the first ones of them. It takes the
 convolutions for which a model of cycles says that fewer products make up for the transforms.

@@ -1,4 +1,4 @@
-"""Convolution and deconvolution on a GPU as a product of packed weights with the input seen as a matrix."""
+"""Implicit GEMM: convolution and deconvolution on a GPU as packed weights times the im2col view of the input."""
 
 from __future__ import annotations
 

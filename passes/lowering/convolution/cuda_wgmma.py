@@ -1,4 +1,4 @@
-"""Convolutions on Hopper GPUs as products by warpgroups: the device copies the pixels of a window by itself.
+"""Convolutions on Hopper GPUs as implicit GEMM by warpgroups, whose im2col tiles are copied by TMA.
 
 Pixels are rows of the product, output channels its columns; the depth goes tap by tap, in each along the channels,
 which are neighbours in memory.

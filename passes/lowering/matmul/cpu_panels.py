@@ -1,4 +1,4 @@
-"""Panels: the right operand of a product, cut into columns of a tile's width, each row after row in memory."""
+"""Packed panels, as in BLIS: the right operand of a product, cut into columns of a tile's width, row after row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products on Hopper GPUs: warpgroups multiply tiles that the device copies to shared memory by itself."""
+"""Warp-specialised matrix products on Hopper GPUs: warpgroups multiply tiles that TMA copies to shared memory."""
 
 from __future__ import annotations
 

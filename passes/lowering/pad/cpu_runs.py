@@ -1,4 +1,4 @@
-"""Padding and tiling on a CPU: a row of the result is a sequence of runs of neighbours, each copied by vectors.
+"""Padding and tiling on a CPU: each row of the result is copied in contiguous segments, by vectors.
 
 parallel (.., chunks of the row) {
   the row of the input, as the mode resolves it

@@ -1,4 +1,4 @@
-"""Rewrites one structured kernel as what a thread does, and says how many blocks its launches need."""
+"""Maps a structured kernel to blocks and threads, and says how many blocks its launches need."""
 
 from __future__ import annotations
 

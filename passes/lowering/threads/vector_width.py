@@ -1,4 +1,4 @@
-"""How many neighbouring iterations a thread may do at once: where memory is contiguous and aligned for all of them."""
+"""Vectorization on a GPU: how many neighbouring iterations a thread may do at once, by contiguity and alignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a block multiplies two tiles in shared memory, and where its threads keep the sums."""
+"""How a block multiplies two tiles in shared memory, and where its threads keep the accumulators."""
 
 from __future__ import annotations
 

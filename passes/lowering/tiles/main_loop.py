@@ -1,4 +1,4 @@
-"""The loop over the depth of a product: while one stage is multiplied, the next ones are on their way."""
+"""Software pipelining of a product's loop over its depth: while one stage is multiplied, the next ones are copied."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stages_for(left_is_async: bool, right_is_async: bool, wanted: int) -> int:
 def _staged(
     k: KernelBuilder, engine: Engine, left: Loader, right: Loader, first: SSAValue, steps: SSAValue, stages: int
 ) -> SSAValue:
-    """Copies run `stages - 1` steps ahead.
+    """Copies run `stages - 1` steps ahead; a prologue starts the first ones.
 
     `for i { wait for stage i; barrier; start stage i + stages - 1 where i - 1 was; multiply stage i }`
     """

@@ -1,4 +1,4 @@
-"""The input of a convolution as a matrix: one row per pixel of the result, tap by tap and in each the channels."""
+"""The im2col view of a convolution's input: one row per pixel of the result, tap by tap and in each the channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the sums of a tile to results in memory: the epilogue, or parts of a split sum for a second launch."""
+"""From the accumulators of a tile to memory: the epilogue, or the parts of a split-K sum for a second launch."""
 
 from __future__ import annotations
 

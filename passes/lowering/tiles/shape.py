@@ -1,4 +1,4 @@
-"""How large tiles are, and in how many parts the sum of each is split: the choices, and an estimate of their times."""
+"""Tile shapes and split-K: how large tiles are, in how many parts a sum is split, and an estimate of the time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input of a convolution as a matrix: one column per pixel of the result, one line per tap and input channel."""
+"""The im2col view of a convolution's input by columns: one per pixel of the result, one line per tap and channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions whose warpgroups find the pixels of all positions of a window in boxes that were copied once."""
+"""Convolutions whose warpgroups find the pixels of all positions of a window in TMA boxes that were copied once."""
 
 from __future__ import annotations
 

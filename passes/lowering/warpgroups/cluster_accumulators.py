@@ -1,4 +1,4 @@
-"""Sums that the blocks of a cluster share: each block keeps its own, then adds up some rows of all and writes them."""
+"""Split-K over a cluster: each block keeps its own accumulators, then adds up some rows of all and writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tiles suit a product by warpgroups, by an estimate of the time."""
+"""Which tiles suit a product by warpgroups, by an estimate of the time that takes occupancy into account."""
 
 from __future__ import annotations
 

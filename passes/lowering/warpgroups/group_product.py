@@ -1,4 +1,4 @@
-"""Kernels whose warpgroups multiply tiles that one thread lets the device copy; blocks have one tile, or several."""
+"""Warp-specialised kernels, persistent or with one tile a block: a producer thread copies, warpgroups multiply."""
 
 from __future__ import annotations
 

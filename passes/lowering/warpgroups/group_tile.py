@@ -1,4 +1,4 @@
-"""The configurations of a product by warpgroups: tile, stages, blocks that share a sum."""
+"""Tile configurations of a product by warpgroups: tile, stages, split-K over a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known operands as the device copies them: rows that start at multiples of 16 bytes, columns in order of threads."""
+"""Prepacked operands: rows that start at multiples of 16 bytes, columns in the order of register fragments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages between the thread that starts copies and the warpgroups that multiply, and the barriers of both."""
+"""The pipeline between the producer thread and the consumer warpgroups: stages in shared memory, and their barriers."""
 
 from __future__ import annotations
 

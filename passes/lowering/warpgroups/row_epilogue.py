@@ -1,4 +1,4 @@
-"""From sums in registers to results in memory: a thread has neighbouring columns of a row and applies the epilogue."""
+"""The epilogue, from accumulators to memory: a thread has neighbouring columns of a row of the result."""
 
 from __future__ import annotations
 

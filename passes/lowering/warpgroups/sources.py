@@ -1,4 +1,4 @@
-"""Where the tiles of an operand come from: one thread starts the copies of a stage."""
+"""The producer's side of the pipeline: where the tiles of an operand come from, and how copies of a stage start."""
 
 from __future__ import annotations
 

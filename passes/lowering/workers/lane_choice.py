@@ -1,4 +1,4 @@
-"""Whether the iterations of a loop can run as the lanes of a vector, and how well memory lies for that."""
+"""Vectorization on a CPU: whether iterations of a loop can be the lanes of a vector, and how memory lies for that."""
 
 from __future__ import annotations
 

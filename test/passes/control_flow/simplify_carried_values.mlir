@@ -20,7 +20,7 @@ func.func @weights(%x: tensor<4xf32>, %w: tensor<4xf32>, %n: tensor<i64>) -> (te
 
 // -----
 
-// A counter that nobody counts with goes; the state that the condition needs stays.
+// A counter that nothing reads is erased; the state that the condition needs is kept.
 // CHECK-LABEL: func.func @counter
 // CHECK: scf.while ([[A:%.*]] = %x, [[C:%.*]] = %go) : (tensor<f32>, tensor<i1>) -> tensor<f32> {
 // CHECK: scf.condition({{.*}}) [[A]] : tensor<f32>

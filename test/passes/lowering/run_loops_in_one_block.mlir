@@ -1,6 +1,6 @@
 // RUN: rt-opt %s --split-input-file -p run-loops-in-one-block | filecheck %s
 
-// A loop of small launches is one launch; kernels that only it has launched go.
+// A loop of small launches is one launch; kernels that only it has launched are erased.
 // CHECK-LABEL: @small
 // CHECK-NOT: plan.while
 // CHECK: plan.launch %more, %x {kernel = @loop_{{[0-9a-f]+}}, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">, #plan.expression<"n">], grid = [#plan.expression<"1">, #plan.expression<"1">, #plan.expression<"1">]}

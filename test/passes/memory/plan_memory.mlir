@@ -1,5 +1,5 @@
 // RUN: rt-opt %s -p plan-memory | filecheck %s
-// A buffer lives from the first launch that uses it, or a view of it, to the last; unused memory goes.
+// A buffer lives from the first launch that uses it, or a view of it, to the last; unused memory is erased.
 
 kernel.func @copy(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
   kernel.return
