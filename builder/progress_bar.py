@@ -45,7 +45,7 @@ class ProgressBar:
 
 @contextmanager
 def shown(progress: Callable[[str, int, int], None] | bool) -> Generator[Callable[[str, int, int], None] | None]:
-    """Whom to tell of progress: who was given, a bar that goes in the end for True, nobody for False."""
+    """The listener of a build's progress: the one given, a bar that is cleared at the end for True, none for False."""
     if not isinstance(progress, bool):
         yield progress
         return

@@ -210,7 +210,7 @@ class PythonSource:
         self._assign_texts(arguments, starts)
 
     def _is_dying_variable(self, value: SSAValue, text: str, argument: SSAValue) -> bool:
-        """Whether a loop may go on with the variable of the value that it starts with: nobody else wants it."""
+        """Whether a loop may reuse the variable of its initial value, which nothing else reads."""
         block = argument.owner
         loop = block.parent_op() if isinstance(block, Block) else None
         if loop is None or self.names.find(value) != text or not value.has_one_use():

@@ -65,7 +65,7 @@ def set_layer_precisions(module: ModuleOp, asked: Mapping[str, str]) -> None:
 
 
 def drop_layer_precisions(module: ModuleOp) -> None:
-    """Let nobody ask the layers of a module to compute in any format."""
+    """Clear the precision constraints of all layers of a module."""
     for name in (LAYER_PRECISIONS, OBEYED):
         module.attributes.pop(name, None)
     for op in module.walk():

@@ -1,4 +1,4 @@
-"""Integer expressions over named dimensions, kept canonical so that equal sizes compare equal.
+"""Symbolic dimensions: integer expressions over names, kept canonical so that equal sizes compare equal.
 
 An expression is a polynomial whose atoms are symbols (`n`) or opaque calls (`//`, `%`, `max`, `min`, `broadcast`) of
 two others.

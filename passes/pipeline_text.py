@@ -1,4 +1,4 @@
-"""Reads pipelines as users write them: `fold-constants,fuse-pointwise{max-ops=8 across=true}`."""
+"""Reads pass pipelines as users write them: `fold-constants,fuse-pointwise{max-ops=8 across=true}`."""
 
 from __future__ import annotations
 

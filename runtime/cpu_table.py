@@ -1,4 +1,4 @@
-"""The table of kernels that the threads of a CPU engine follow, and the parameters that its rows point to."""
+"""The dispatch table of a CPU engine: the kernels of a run in order, and the parameters that its rows point to."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ value, and others that are not `signed` are at least 0. A condition must be at l
 (or the kernel's own memory of so many bytes), unless one of its guards is less than 0: then nothing is executed there.
 No instruction gives a number of more than 62 bits, so that the machine's sums do not wrap.
 Each contract of a kernel is true; a launch must keep one of them, which are for other `constants`.
-A launch whose numbers have a digest in `sealed` is as the compiler wrote it; others must be proved.
+A sealed launch, whose numbers have a digest in `sealed`, is as the compiler wrote it; others must be proved.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Which launches must wait for which: the order of a plan, less what touches different memory or only reads it.
+"""Dependences of launches at run time: the order of a plan, less what touches different memory or only reads it.
 
 Pure arithmetic: no device. Launches that share memory keep their order if one of them writes it. That covers the data
 that flows between them as well as memory that is used again for something else.

@@ -1,4 +1,4 @@
-"""The threads that help a caller run CPU engines: they live in native code, spin for a while after a run, then sleep.
+"""The thread pool of CPU engines: workers that live in native code, spin for a while after a run, then sleep.
 
 A pool is one group of workers: it runs one table at a time, and runtime/worker_groups.py decides who may use it. A run
 wakes the workers with one native call. The code (`mlirt_run`, `mlirt_worker`) is the main object of the plan that was

@@ -1,4 +1,4 @@
-"""The contract of a kernel: which bytes of its buffers it touches, computed from the numbers that a launch passes."""
+"""The contract of a kernel: the extents of its accesses to buffers, in bytes, computed from a launch's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a block that do different things and wait for each other: they take turns, and whoever waits gives way.
+"""Coroutines for warp-specialised parts of a block: one runs at a time, and a part that waits yields to the next.
 
 A part runs until it waits for something that has not happened, or lets another part know something. So one that forgets
 to wait, or that lets others go on too early, is found out. Nothing runs in parallel: the order is always the same.

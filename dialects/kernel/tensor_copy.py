@@ -1,4 +1,4 @@
-"""Copies of boxes of tensors that the device makes by itself (TMA); one thread starts them, a barrier counts them."""
+"""Copies of TMA boxes, which the device makes by itself; one thread starts them, a barrier counts their bytes."""
 
 from __future__ import annotations
 

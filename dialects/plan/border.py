@@ -1,4 +1,4 @@
-"""The cells around the images of a tensor, which hold one byte all over: where they lie in its memory."""
+"""The halo of a padded allocation: where the cells around images lie, which hold one byte all over."""
 
 from __future__ import annotations
 

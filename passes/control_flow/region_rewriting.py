@@ -1,4 +1,4 @@
-"""How the passes on branches and loops move ops: out of regions, and copies of regions into their surroundings."""
+"""Moves ops out of regions, and inlines copies of regions into their surroundings."""
 
 from __future__ import annotations
 

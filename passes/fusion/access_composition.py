@@ -1,4 +1,4 @@
-"""Reading through an op: which element of a producer's operand an iteration of the consumer needs."""
+"""Composes accesses: which element of a producer's operand an iteration of the consumer needs."""
 
 from __future__ import annotations
 

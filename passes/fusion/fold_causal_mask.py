@@ -1,4 +1,4 @@
-"""A constant mask that hides what comes later becomes the last key of attention."""
+"""Folds a constant causal mask into attention, as the last key of each query."""
 
 from __future__ import annotations
 

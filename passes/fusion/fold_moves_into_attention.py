@@ -1,4 +1,4 @@
-"""Transposes, slices, reshapes and repetitions around attention become the way it reads and writes."""
+"""Folds transposes, slices, reshapes and broadcasts around attention into its accesses."""
 
 from __future__ import annotations
 

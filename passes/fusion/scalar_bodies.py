@@ -1,4 +1,4 @@
-"""Joining the scalar regions of fused ops, and tidying what comes out."""
+"""Inlines scalar regions of fused ops into each other, and simplifies the result."""
 
 from __future__ import annotations
 

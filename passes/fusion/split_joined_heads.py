@@ -1,4 +1,4 @@
-"""Heads that share their keys with others are counted in groups."""
+"""Grouped-query attention: heads that share their keys with others get a dimension for their group."""
 
 from __future__ import annotations
 

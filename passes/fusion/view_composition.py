@@ -1,4 +1,4 @@
-"""Reading through a reshape: which element of the tensor before it an index after it stands for. No IR."""
+"""Composes index maps through a reshape: which element in front of it an index behind it stands for. No IR."""
 
 from __future__ import annotations
 

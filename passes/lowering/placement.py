@@ -1,4 +1,4 @@
-"""Where the elements of each tensor value lie: which buffer, from which byte on, with which strides."""
+"""Bufferization: the buffer, the byte offset and the strides of each tensor value."""
 
 from __future__ import annotations
 

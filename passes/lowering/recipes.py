@@ -1,4 +1,4 @@
-"""Equal ops are lowered once: what a tactic did for the first is done again for the others, with their tensors.
+"""Memoizes lowerings: what a tactic did for an op is done again for equal ones, with their tensors.
 
 Two ops are equal where nothing differs that a tactic sees: name, attributes, regions, types, which operands are the
 same or constant, and where their tensors lie. The elements of a constant count only where the tactic has read them

@@ -1,4 +1,4 @@
-"""Splits long reductions into several launches, so that enough threads take part."""
+"""Splits long reductions into several launches, for parallelism."""
 
 from __future__ import annotations
 

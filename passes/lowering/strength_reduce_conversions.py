@@ -1,4 +1,4 @@
-"""Converts between integers and floats by additions, where the numbers are small: GPUs convert slowly."""
+"""Strength reduction of conversions: small integers become floats by additions, as GPUs convert slowly."""
 
 from __future__ import annotations
 

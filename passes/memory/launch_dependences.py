@@ -1,4 +1,4 @@
-"""Which launches of the host program must wait for which: those that share memory which one of them writes."""
+"""Dependences between launches: those that share memory which one of them writes."""
 
 from __future__ import annotations
 

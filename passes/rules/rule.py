@@ -1,4 +1,4 @@
-"""A rule: a pattern, and what takes the place of that which matches it."""
+"""A rule, or rewrite pattern: a pattern of ops, and what takes the place of those that match it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Passes that change nothing and stop the compilation where a law of the IR is broken."""
+"""Passes that change nothing and stop the compilation where an invariant of the IR is broken."""

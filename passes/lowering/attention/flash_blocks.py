@@ -86,7 +86,7 @@ def place_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape) -> tuple[SSAVa
 
 
 def range_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape, first: SSAValue) -> Range:
-    """Tiles of keys that some query of a block looks at, and those that all of its queries look at whole."""
+    """How many tiles of keys are not fully masked for a block's queries, and how many of these need no mask."""
     keys, offset = op.keys, op.last_key_offset()
     count, whole = k.size(ceil_div(keys, shape.keys)), k.size(keys // shape.keys)
     if offset is None:

@@ -1,4 +1,4 @@
-"""Decides whether a loop may write the next value of what it carries over the current one."""
+"""In-place analysis of loops: whether the next value of a carried tensor may overwrite the current one."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _ELEMENTS = (Float16Type(), BFloat16Type(), Float32Type())
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
-    """The library makes proposals when it sees the sizes of a run: how long each takes, nobody knows before."""
+    """One candidate without an estimate: the library proposes algorithms for a run's sizes, which are then timed."""
     return {} if _epilogue(op, lowering) is None else dict.fromkeys(_CHOICES, inf)
 
 

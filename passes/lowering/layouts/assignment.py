@@ -1,4 +1,4 @@
-"""Walks a function once and gives each op the layout that it can use; operands are converted where they do not fit."""
+"""Assigns blocked layouts (NCHWc) in one walk over a function, and converts operands where they do not fit."""
 
 from __future__ import annotations
 

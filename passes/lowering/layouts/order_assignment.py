@@ -1,4 +1,4 @@
-"""Chooses for all ops of a function together in which memory order they work, and rewrites them.
+"""Assigns memory orders (NCHW or NHWC) to all ops of a function together, by a minimum cut, and rewrites them.
 
 The choice is a minimum cut: ops on the source's side work with their channels last, the others on plain tensors. An
 edge from the source to an op costs what the op takes on plain tensors, one to the sink what it takes with channels

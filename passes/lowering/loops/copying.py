@@ -1,4 +1,4 @@
-"""Copies of whole tensors, between any two placements."""
+"""Strided copies of whole tensors, between any two placements."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Product:
 
 
 def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
-    """The library makes proposals when it sees the sizes of a run: how long each takes, nobody knows before."""
+    """One candidate without an estimate: the library proposes algorithms for a run's sizes, which are then timed."""
     return {} if _product(op, lowering) is None else dict.fromkeys(CHOICES, inf)
 
 

@@ -1,4 +1,4 @@
-"""How large the numbers in a scalar region can be, by interval arithmetic; for floats also that they are finite."""
+"""Value ranges of the numbers in a scalar region, by interval arithmetic; for floats also that they are finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Persistent recurrent kernels: all steps of a layer in one launch, the recurrent weights in the blocks' registers.
+"""Persistent kernels for recurrent layers: all steps in one launch, the recurrent weights in the blocks' registers.
 
 Each block has eight hidden units. In a step it waits for the hidden state of all blocks, multiplies, computes the cells
 of its units, and sends their hidden state to the others:

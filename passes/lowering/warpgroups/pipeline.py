@@ -1,4 +1,4 @@
-"""The pipeline between the producer thread and the consumer warpgroups: stages in shared memory, and their barriers."""
+"""The pipeline between the producer thread and the consumer warpgroups: pipeline stages, and their barriers."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
 
 
 def _tile_pixels(count: Dim, most: int, cpu: CpuDevice) -> int:
-    """The size of tiles with which `count` pixels take least, those that fill no tile being computed one by one."""
+    """The tile size that minimises the cost of `count` pixels; the remainder is computed pixel by pixel."""
     if not isinstance(count, int):
         return most
 
