@@ -47,10 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def environment_for(version: str | None = None) -> dict[str, str]:
     """The environment in which Python programs find mlirt as TensorRT; raises `ValueError` for an unknown version."""
-    wish = checked_version(version or os.environ.get(VARIABLE) or VERSIONS[0])
+    wanted = checked_version(version or os.environ.get(VARIABLE) or VERSIONS[0])
     return {
         **os.environ,
-        VARIABLE: wish,
+        VARIABLE: wanted,
         "MLIRT_PYTHON": sys.executable,
         "PYTHONPATH": _before("PYTHONPATH", _HERE / "start"),
         "PATH": _before("PATH", _HERE / "bin"),
