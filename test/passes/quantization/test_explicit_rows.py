@@ -1,4 +1,4 @@
-"""Explicit quantisation, row by row (sections 10 and 26): what is one launch, of which types, with results as before."""
+"""Explicit quantisation, row by row (sections 10 and 26): what is one launch, of which types, with equal results."""
 
 from __future__ import annotations
 
