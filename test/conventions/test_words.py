@@ -34,10 +34,12 @@ class Word:
     pattern: str
     standard: str
     in_identifiers: bool
+    only: tuple[str, ...]
     exceptions: tuple[tuple[str, str], ...]
 
     def is_allowed_in(self, path: Path) -> bool:
-        return any(fnmatch(str(path), glob) for glob, _ in self.exceptions)
+        elsewhere = self.only and not any(fnmatch(str(path), glob) for glob in self.only)
+        return bool(elsewhere) or any(fnmatch(str(path), glob) for glob, _ in self.exceptions)
 
 
 def _words() -> list[Word]:
@@ -48,6 +50,7 @@ def _words() -> list[Word]:
             row["pattern"],
             row["standard"],
             row["in"] == "identifiers",
+            tuple(row.get("only", [])),
             tuple((glob, reason) for glob, reason in row.get("except", [])),
         )
         for row in rows
@@ -115,6 +118,6 @@ def test_table_can_find_something() -> None:
 
 def test_exceptions_have_a_reason_and_are_needed() -> None:
     for word in WORDS:
-        for glob, reason in word.exceptions:
-            assert reason, word.pattern
+        assert all(reason for _, reason in word.exceptions), word.pattern
+        for glob in (*word.only, *(glob for glob, _ in word.exceptions)):
             assert any(fnmatch(str(path), glob) for path in _texts()), f"{glob}: no such file"
