@@ -80,7 +80,7 @@ def test_without_an_iterator_all_outputs_are_supported() -> None:
         check(runs, {"z": Z, "n": number(count)}, [rows.T, rows[::-1]])
 
 
-def test_what_comes_after_the_last_trip_is_not_computed() -> None:
+def test_what_comes_after_the_last_iteration_is_not_computed() -> None:
     """Row 7.12: integers divided by 0 would end the process on the CPU."""
     runs = engines(GUARDED)
     for count, expected in ((3, 12 + 6 + 4), (0, 0)):

@@ -23,7 +23,7 @@ def test_at_first_all_iterations_take_place() -> None:
     assert settled(ITERATIONS, {"n": 5, **NOTHING}) == {"n": 5, "s0": 6, "s1": 7, "s2": 8, "s3": 9}
 
 
-def test_behind_the_last_trip_there_is_none() -> None:
+def test_behind_the_last_iteration_there_is_none() -> None:
     """The run has told that the third iteration was none."""
     guess = {"n": 5, "s0": 6, "s1": 7, "s2": 7, "s3": 9}
     assert settled(ITERATIONS, guess, "s2") == {"n": 5, "s0": 6, "s1": 7, "s2": 7, "s3": 7}

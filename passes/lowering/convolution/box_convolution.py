@@ -138,7 +138,7 @@ class BoxConvolution:
 
     def _of_groups(self, plain: BoxTile, work: BoxWork) -> Iterator[tuple[BoxTile, BoxWork]]:
         """A tile with all numbers of warpgroups, and as many stages as fit; products of windows are long enough to
-        take turns.
+        ping-pong.
         """
         for groups in _GROUPS:
             ping_pong = not self._is_row and groups > 1

@@ -15,7 +15,7 @@ from mlirt.passes.lowering.tile import worth_measuring
 from mlirt.passes.lowering.warpgroups.group_tile import TILES, GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 
-_PAIR = 2  # warpgroups that take turns without waiting for each other
+_PAIR = 2  # warpgroups of a ping-pong that need not wait for each other
 _FAR, _MOST = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
 _FEWEST_STEPS = 2  # of a block that shares a sum
 

@@ -16,7 +16,7 @@ _SUM_BYTES = 4
 _MOST_OF_TWO = 128  # columns of all warpgroups of a block where a processor has two, as they share the registers
 _QUAD_BYTES = 64  # of an extra operand that the four threads of a row read at once
 _FEWEST_SLOTS = 3
-_MOST_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups that take turns, as they share the registers
+_MOST_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups in ping-pong, as they share the registers
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,10 @@ class GroupTile(Tile):
     """`rows` x `columns` results per block; `stages` tiles of the operands are in shared memory at once.
 
     64 rows are one warpgroup's: such blocks compute one tile, and `split` of them (a cluster) may share its sum. With
-    more rows blocks stay and take one tile after the other. So do those whose warpgroups, so many, take `ping_pong`:
-    while
-    one writes the results of a tile, another one multiplies the next. `extra` bytes of an operand that each result
-    needs, such as a residual, are copied to shared memory ahead of the products. With `double` a processor has two
-    persistent blocks: one writes results while the other one multiplies.
+    more rows blocks are persistent, and with `ping_pong` warpgroups: while one of them writes the results of a tile,
+    another one multiplies the next. `extra` bytes of an operand that each result needs, such as a residual, are copied
+    to shared memory ahead of the products. With `double` a processor has two persistent blocks: one writes results
+    while the other one multiplies.
     """
 
     stages: int

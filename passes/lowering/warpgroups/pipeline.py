@@ -93,7 +93,7 @@ class Pipeline:
         )
 
     def multiply_ping_pong(self, group: SSAValue, thread: SSAValue, steps: SSAValue, tile: SSAValue) -> SSAValue:
-        """The sums of the `tile`-th tile of one of the warpgroups that take turns.
+        """The accumulators of the `tile`-th tile of one of the warpgroups in ping-pong.
 
         A warpgroup begins when the one before has seen all stages of the tile before: barriers tell phases apart by
         parity, so that nobody may wait for the phase after the next one.

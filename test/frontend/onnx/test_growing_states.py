@@ -51,7 +51,7 @@ def test_a_state_that_is_read_is_no_growing_one() -> None:
 
 @pytest.mark.parametrize("start", ["SequenceEmpty()", "SequenceConstruct(x, x)"])
 @pytest.mark.parametrize("new", [0, 1])
-def test_a_sequence_collects_what_each_trip_makes(start: str, new: int) -> None:
+def test_a_sequence_collects_what_each_iteration_makes(start: str, new: int) -> None:
     model = onnx.parser.parse_model(COLLECTING.replace("NEW", str(new)).replace("START", start))
     for top in (9.0, 2.0):
         assert_agrees(model, {"x": numbers(2, 3), "top": np.array(top, np.float32)})

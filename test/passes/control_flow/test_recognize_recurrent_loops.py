@@ -93,7 +93,7 @@ def test_what_reads_the_state_keeps_the_loop() -> None:
     assert not layers_in(recognized("loop", Spelling("gru"), write=write))
 
 
-def test_what_else_a_trip_does_stays_in_the_loop() -> None:
+def test_what_else_an_iteration_does_stays_in_the_loop() -> None:
     def write(s: Spelling, ops: Ops, x: Any, h: Any, c: Any) -> Sequence[Any]:
         """A cell, and the largest of its outputs so far in the place of another state."""
         (new,) = write_cell(Spelling("gru"), ops, x, h)

@@ -1,6 +1,6 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" --split-input-file | filecheck %s
 
-// A product whose blocks stay: one warp copies tiles of both factors into a ring of four stages, which two warpgroups
+// A product of persistent blocks: one warp copies tiles of both factors into a ring of four stages, which two warpgroups
 // multiply. The copies of weights do not wait for the launch before; a stage is free again a step later.
 // CHECK: kernel.func @matmul_{{[0-9a-f]+}}({{.*}}%matrix: !kernel.tensor_map<f16, [128, 64], swizzle = 128>, %weights: !kernel.tensor_map<f16, [128, 64], swizzle = 128>
 // CHECK:   %tiles = kernel.shared {alignment = 1024 : i64} : memref<65536xf16, "shared">
