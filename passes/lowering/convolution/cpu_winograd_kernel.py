@@ -173,6 +173,7 @@ class WinogradKernel:
                 for patch in range(0, count, shape.pixels):
                     w_at = (first_panel + point * panels + panel) * panel_size
                     patch_at = points_at + point * self.input_point + patch * lanes
+                    # The prefetch distance: the tile's part of the next panel's lines.
                     ahead = panel_size + patch // shape.pixels * (part * lanes)
                     lines = [ahead + line * lanes for line in range(part)]
                     sums = fill(0.0, shape.pixels, shape.blocks, lanes)
