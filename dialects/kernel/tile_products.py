@@ -130,7 +130,7 @@ class TileDotAddOp(_TileUpdate):
     """`tile[i, j, l] += sum over b < 4 of x[x_at + i * row_step + 4 * u + b]
     * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]` for `u < depth`, exactly.
 
-    The inner loop of quantised products and convolutions. `w` is packed so that the four weights of a lane lie side by
+    The inner loop of quantised products and convolutions, on packed int8 (VNNI): the four weights of a lane lie side by
     side. Of the last four bytes of `x` only the first `last` are read, the others count as zero; rows from number
     `rows` on read what the last row before them reads.
 
