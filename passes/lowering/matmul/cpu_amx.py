@@ -58,7 +58,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
     rows = product.rows if isinstance(product.rows, int) else _USUAL_ROWS
     if rows < _LEAST_ROWS or columns == 1 or depth % ROW_BYTES or product.lhs.depth != 1:
         return False
-    tile, _ = choose_matrix_tile(rows, math.ceil(columns / LANES), ROW_BYTES)
+    tile, _ = choose_matrix_tile(rows, math.ceil(columns / LANES), ROW_BYTES, lowering.target.cpu)
     packed = lowering.packed(
         op.rhs, partial(pack_operand, bool(op.transpose_rhs.value.data), tile.columns * LANES, _WORD)
     )

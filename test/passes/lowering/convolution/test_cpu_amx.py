@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.parser import Parser
 
 from mlirt.builder.host import cpu_target
+from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.amx import AMX, AmxDotAddOp
@@ -31,6 +32,7 @@ CASES = {
     "first layer": Case(3, 32, 21, 40, (7, 7), stride=(2, 2), pre=(3, 3), post=(3, 3)),
     "groups of blocks": Case(64, 96, 8, 8, groups=2),
 }
+UNIT = cpu_device("cpu-amx")
 _LOWER = "convert-fused-to-kernel{vector_bits=512 features=amx-int8,amx-tile},map-parallel-to-workers{vector_bits=512}"
 
 
@@ -74,13 +76,13 @@ def test_it_is_chosen_where_it_gains() -> None:
 def test_tiles_fit_the_registers_and_the_row() -> None:
     for length in (1, 7, 14, 49, 56, 112, 3136):
         for blocks in (1, 2, 3, 4, 16, 32):
-            tile, cycles = choose_matrix_tile(length, blocks, 48)
+            tile, cycles = choose_matrix_tile(length, blocks, 48, UNIT)
             assert tile.rows * tile.columns + tile.rows + tile.columns <= 8
             assert tile.length <= length
             assert tile.columns <= blocks
             assert cycles > 0
             assert tile.length % piece_of(tile) == 0
-    assert choose_matrix_tile(56, 4, 48)[0] == MatrixTile(2, 2, 14)
+    assert choose_matrix_tile(56, 4, 48, UNIT)[0] == MatrixTile(2, 2, 14)
 
 
 def test_neighbouring_taps_are_taken_at_once() -> None:
