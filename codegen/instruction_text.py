@@ -53,7 +53,9 @@ def _call(source: PythonSource, op: Instruction, spec: Spec, text: Text) -> str:
     if text.hint:
         name = source.word(text.hint, f"{name}({parameters})")
         parameters = ""
-    texts = [*source.texts(values), *([parameters] if parameters else []), *source.texts(limits)]
+    # A word that is made for its operands says what type each has.
+    written = source.arguments if text.hint else source.texts
+    texts = [*written(values), *([parameters] if parameters else []), *written(limits)]
     return f"{name}{'_first' * bool(limits)}({', '.join(texts)})"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.tensor_types import element_name, is_float8
 from mlirt.errors import CompileError
@@ -32,6 +32,15 @@ class Expression:
     def within(self, precedence: int) -> str:
         """The text where an operator of that precedence needs it, parenthesised if it binds less tightly."""
         return self.text if self.precedence >= precedence else f"({self.text})"
+
+
+def literal(value: SSAValue) -> int | None:
+    """The number that an index, an integer or a condition is, where it is a constant."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.name != "arith.constant":
+        return None
+    attribute = owner.properties["value"]
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else None
 
 
 Rule: TypeAlias = Callable[[Operation, Sequence[Expression]], Expression]
@@ -91,7 +100,9 @@ def as_unsigned(rule: Rule) -> Rule:
 
     def wrapped(op: Operation, operands: Sequence[Expression]) -> Expression:
         names = [_unsigned_name(operand.type) for operand in op.operands]
-        inner = rule(op, [Expression(f"{name}({o.text})") for name, o in zip(names, operands, strict=True)])
+        numbers = [literal(one) for one in op.operands]
+        texts = [o.text if n is None or n < 0 else str(n) for n, o in zip(numbers, operands, strict=True)]
+        inner = rule(op, [Expression(f"{name}({text})") for name, text in zip(names, texts, strict=True)])
         result = op.results[0].type
         return inner if type_name(result) == "bool_" else Expression(f"{type_name(result)}({inner.text})")
 

@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mlirt.codegen.instruction_text import write_instruction
-from mlirt.codegen.python_expressions import EXPRESSIONS, LOOSE, PRODUCT, SUM, Expression, Rule
+from mlirt.codegen.python_expressions import EXPRESSIONS, LOOSE, PRODUCT, SUM, Expression, Rule, literal
 from mlirt.codegen.python_names import Names
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
 from mlirt.dialects.kernel.instruction import Instruction
@@ -80,6 +80,10 @@ class PythonSource:
     def texts(self, values: Iterable[SSAValue]) -> list[str]:
         return [self.text(value) for value in values]
 
+    def arguments(self, values: Iterable[SSAValue]) -> list[str]:
+        """The operands of a word that is made for them."""
+        return self.texts(values)
+
     def define(self, value: SSAValue, expression: str) -> None:
         """A line that gives a value its name."""
         self.line(f"{self.names.define(value)} = {expression}")
@@ -117,12 +121,12 @@ class PythonSource:
     def _write_expression(self, op: Operation) -> None:
         result = op.results[0]
         expression = self.rules[op.name](op, [self.expression(operand) for operand in op.operands])
-        if self._is_inlined(op, expression):
+        if self.is_inlined(op, expression):
             self.define_inline(result, expression)
         elif result.first_use is not None:
             self.define(result, expression.text)
 
-    def _is_inlined(self, op: Operation, expression: Expression) -> bool:
+    def is_inlined(self, op: Operation, expression: Expression) -> bool:
         result = op.results[0]
         if op.name == "arith.constant" or not op.operands:
             return True
@@ -139,19 +143,21 @@ class PythonSource:
     def address(self, indices: Sequence[SSAValue], strides: Sequence[SSAValue | int]) -> Expression:
         """`i * stride + j`: the element that a load or a store names."""
         terms: list[Expression] = []
+        known = 0
         for index, stride in zip(indices, strides, strict=True):
-            step = Expression(str(stride)) if isinstance(stride, int) else self.expression(stride)
-            at = self.expression(index)
-            if step.text == "0" or at.text == "0":
-                continue
-            if step.text == "1":
-                terms.append(at)
-            elif at.text == "1":
-                terms.append(step)
-            else:
-                terms.append(Expression(f"{at.within(PRODUCT)} * {step.within(PRODUCT + 1)}", PRODUCT))
-        if not terms:
-            return Expression("0")
+            at, step = literal(index), stride if isinstance(stride, int) else literal(stride)
+            if at is not None and step is not None:
+                known += at * step
+            elif step == 1 and self.expression(index).text != "0":
+                terms.append(self.expression(index))
+            elif at == 1 and not isinstance(stride, int):
+                terms.append(self.expression(stride))
+            elif 0 not in (at, step) and self.expression(index).text != "0":
+                by = Expression(str(stride)) if isinstance(stride, int) else self.expression(stride)
+                product = f"{self.expression(index).within(PRODUCT)} * {by.within(PRODUCT + 1)}"
+                terms.append(Expression(product, PRODUCT))
+        if known or not terms:
+            terms.append(Expression(str(known)))
         return terms[0] if len(terms) == 1 else Expression(" + ".join(term.within(SUM) for term in terms), SUM)
 
     def kernel_load(self, op: LoadOp) -> None:

@@ -250,9 +250,8 @@ PHASES = (
                 "iterations of small kernels need no launches, once their grids are known",
                 "cuda",
             ),
-            Step(
-                "start-launches-early", "last, as kernels without a wait of their own get it as their first op", "cuda"
-            ),
+            Step("start-launches-early", "every kernel that is left to do so waits in its first line", "cuda"),
+            Step("canonicalize-kernels", "last, as the passes before it leave numbers and copies of equal ops"),
         ),
         LOOPS,
     ),

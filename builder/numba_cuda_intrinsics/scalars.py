@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlirt.builder.numba_cuda_intrinsics.instructions import F32, F64, I16, I32, I64, ir, ptx, word
-from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
+from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, intrinsic_of_literals, types
 
 
 def _joint(context: Any, operands: Sequence[Any]) -> Any:
-    """The type in which operands of an operation are combined."""
+    """The type in which operands of an operation are combined; plain integers take the type of other integers."""
+    typed = [operand for operand in operands if not isinstance(operand, types.IntegerLiteral)]
+    if typed and all(isinstance(operand, types.Integer) for operand in typed):
+        operands = typed
     plain = [types.unliteral(operand) for operand in operands]
     if not all(isinstance(operand, types.Number | types.Boolean) for operand in plain):
         return None
@@ -41,7 +44,7 @@ def _binary(emit: Emit) -> Any:
         joint = _joint(context, [x, y])
         return None if joint is None else (joint(x, y), _combined(emit, joint))
 
-    return intrinsic(typed)
+    return intrinsic_of_literals(typed)
 
 
 def _ternary(emit: Emit) -> Any:
@@ -126,6 +129,22 @@ def _rounded_division(correction: int) -> Emit:
     return emit
 
 
+def _index(instruction: str) -> Any:
+    """A division of indices of 32 bits that are not negative."""
+
+    def codegen(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        pairs = zip(values, signature.args, strict=True)
+        a, b = (context.cast(builder, value, type_, types.uint32) for value, type_ in pairs)
+        return getattr(builder, instruction)(a, _nonzero(builder, b))
+
+    def typed(context: Any, x: Any, y: Any) -> Any:
+        return types.int32(x, y), codegen
+
+    return intrinsic(typed)
+
+
+div = _index("udiv")
+rem = _index("urem")
 truncated_div = _binary(_division("sdiv", "udiv"))
 truncated_rem = _binary(_division("srem", "urem"))
 floor_div = _binary(_rounded_division(-1))
@@ -178,7 +197,7 @@ def logical_not(builder: Any, type_: Any, x: Any) -> Any:
     return builder.not_(x)
 
 
-@intrinsic
+@intrinsic_of_literals
 def select(context: Any, condition: Any, yes: Any, no: Any) -> Any:
     """`yes` where the condition holds, else `no`."""
     joint = _joint(context, [yes, no])

@@ -12,3 +12,5 @@ cuda: Any = import_module("numba.cuda")
 ir: Any = import_module("llvmlite.ir")
 types: Any = import_module("numba.core.types")
 intrinsic: Any = import_module("numba.cuda.extending").intrinsic
+# The same, which is told of plain numbers that they are such.
+intrinsic_of_literals: Any = import_module("numba.cuda.extending")._intrinsic(target="cuda", prefer_literal=True)

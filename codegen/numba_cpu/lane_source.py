@@ -82,6 +82,7 @@ class LaneSource(PythonSource):
     def __init__(self) -> None:
         super().__init__()
         self.loop: LaneLoop | None = None
+        self._rests: dict[tuple[SSAValue, int], str] = {}
 
     # --- values
 
@@ -235,6 +236,14 @@ class LaneSource(PythonSource):
             self.line(f"{names[-1]} = 0")
             self._advance(names[:-1], lengths[:-1])
 
+    @contextmanager
+    def block_of(self, header: str) -> Generator[None]:
+        """As for all targets; what is left of a loop has a name to the end of the block that gives it one."""
+        known = dict(self._rests)
+        with super().block_of(header):
+            yield
+        self._rests = known
+
     def over_lanes(
         self, block: Block, extent: SSAValue, index: SSAValue, widths: Sequence[int], body: Callable[[], object]
     ) -> None:
@@ -247,8 +256,11 @@ class LaneSource(PythonSource):
             with self.block_of(f"for {name} in range({start}, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
                 body()
             start = f"{length.within(PRODUCT)} // {lanes} * {lanes}"
-        rest, lanes = self.names.fresh("rest"), widths[-1]
-        self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
+        lanes = widths[-1]
+        rest = self._rests.get((extent, lanes))
+        if rest is None:
+            rest = self._rests[extent, lanes] = self.names.fresh("rest")
+            self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
         self.loop = LaneLoop(index, lanes, varying, rest)
         with self.block_of(f"if {rest} > 0:"):
             self.line(f"{name} = {length.within(SUM)} - {rest}")

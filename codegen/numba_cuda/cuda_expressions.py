@@ -40,6 +40,22 @@ def widest(operand: Expression) -> Expression:
     return operand.wide if isinstance(operand, Narrow) else operand
 
 
+def bare(operand: Expression) -> Expression:
+    """A number without its type, for where something else decides about it; other operands as they are."""
+    return operand.wide if isinstance(operand, Narrow) and operand.wide.text.isdecimal() else operand
+
+
+def _typed_by_others(rule: Rule, first: int = 0) -> Rule:
+    """Numbers among the operands from the `first` one on take the type of the others."""
+
+    def narrow(op: Operation, operands: Sequence[Expression]) -> Expression:
+        plain = [*operands[:first], *map(bare, operands[first:])]
+        decided = any(one is before for one, before in zip(plain[first:], operands[first:], strict=True))
+        return rule(op, plain if decided and isinstance(op.operands[-1].type, IndexType) else operands)
+
+    return narrow
+
+
 def stored_name(type_: Attribute) -> str:
     """What memory and fragments hold elements of a type as: booleans are bytes, 0 or 1."""
     name = type_name(type_)
@@ -76,13 +92,13 @@ def _narrowed(rule: Rule) -> Rule:
 
 
 def _unsigned_division(function: str, otherwise: Rule) -> Rule:
-    """Indices are not negative where they are divided as unsigned numbers: 31 bits hold them."""
+    """Indices are not negative where they are divided as unsigned numbers: 31 bits hold them, and the result."""
 
     def rule(op: Operation, operands: Sequence[Expression]) -> Expression:
         if not isinstance(op.results[0].type, IndexType):
             return otherwise(op, operands)
-        bits = ", ".join(f"uint32({widest(operand).text})" for operand in operands)
-        return Narrow.of(Expression(f"{function}({bits})"))
+        text = f"{function}({', '.join(widest(operand).text for operand in operands)})"
+        return Narrow(text, ATOM, Expression(text))
 
     return rule
 
@@ -92,7 +108,7 @@ def _compare(op: Operation, operands: Sequence[Expression]) -> Expression:
     predicate = op.properties["predicate"]
     assert isinstance(predicate, IntegerAttr)
     if predicate.value.data < _FIRST_UNSIGNED or not isinstance(op.operands[0].type, IndexType):
-        return CUDA_EXPRESSIONS["arith.cmpi"](op, operands)
+        return _typed_by_others(CUDA_EXPRESSIONS["arith.cmpi"])(op, operands)
     left, right = (f"uint32({widest(operand).text})" for operand in operands)
     return Expression(f"{left} {_UNSIGNED[predicate.value.data - _FIRST_UNSIGNED]} {right}", COMPARISON)
 
@@ -190,11 +206,16 @@ NARROW_EXPRESSIONS: Mapping[str, Rule] = {
     "arith.constant": _constant,
     "arith.index_cast": _index_cast,
     "arith.cmpi": _compare,
+    "arith.select": _typed_by_others(CUDA_EXPRESSIONS["arith.select"], 1),
+    **{
+        f"arith.{name}": _typed_by_others(CUDA_EXPRESSIONS[f"arith.{name}"])
+        for name in ("minsi", "maxsi", "divsi", "remsi", "floordivsi", "ceildivsi")
+    },
     **{
         f"arith.{name}": _ring(CUDA_EXPRESSIONS[f"arith.{name}"])
         for name in ("addi", "subi", "muli", "andi", "ori", "xori")
     },
     **{f"arith.{name}": _narrowed(CUDA_EXPRESSIONS[f"arith.{name}"]) for name in ("shli", "shrsi")},
-    "arith.divui": _unsigned_division("truncated_div", CUDA_EXPRESSIONS["arith.divui"]),
-    "arith.remui": _unsigned_division("truncated_rem", CUDA_EXPRESSIONS["arith.remui"]),
+    "arith.divui": _unsigned_division("div", CUDA_EXPRESSIONS["arith.divui"]),
+    "arith.remui": _unsigned_division("rem", CUDA_EXPRESSIONS["arith.remui"]),
 }

@@ -8,7 +8,7 @@ VOCABULARY = frozenset(
     bits_as_float16 bits_as_float32 bits_as_float64 bits_as_int8 bits_as_int16 bits_as_int32 bits_as_int64
     bits_as_uint8 bits_as_uint16 bits_as_uint32 bits_as_uint64 float32_of_bfloat16
     maximum minimum maxnum minnum select absolute logical_not fma copysign divide divide_closely rounded_product
-    truncated_div truncated_rem floor_div ceil_div power power_of_half integer_power power_of_integer
+    div rem truncated_div truncated_rem floor_div ceil_div power power_of_half integer_power power_of_integer
     remainder nan_as_zero
     exp exp_closely exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt erf erf_closely
     sin cos tan asin acos atan atan2 sinh cosh tanh tanh_closely asinh acosh atanh

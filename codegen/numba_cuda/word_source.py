@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, VectorType
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
     CLOSE_FUNCTIONS,
     CUDA_EXPRESSIONS,
     NARROW_EXPRESSIONS,
     SEPARATE_PRODUCTS,
+    bare,
     from_stored,
     stored_name,
     to_stored,
 )
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
-from mlirt.codegen.python_expressions import Rule, call
+from mlirt.codegen.python_expressions import Expression, Rule, call
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
@@ -75,11 +77,22 @@ class WordSource(PythonSource):
         """An expression of type int32 as an index."""
         return text if self.narrow else f"int64({text})"
 
+    def arguments(self, values: Iterable[SSAValue]) -> list[str]:
+        """The operands of a word, which says what type each has."""
+        return [bare(self.expression(value)).text for value in values]
+
     def word(self, hint: str, text: str) -> str:
         """The name of a word with parameters."""
         if text not in self.definitions:
             self.definitions[text] = self.names.fresh(hint)
         return self.definitions[text]
+
+    def define_word(self, op: Operation, text: str) -> None:
+        """The one result of a pure word: inside of its reader where that is short enough, else a line of its own."""
+        if self.is_inlined(op, Expression(text)):
+            self.define_inline(op.results[0], Expression(text))
+        else:
+            self.define(op.results[0], text)
 
     def functions(self) -> list[str]:
         """The lines of the scalar functions that fragments are mapped by."""
@@ -94,4 +107,4 @@ class WordSource(PythonSource):
         arguments = "".join(f'("{name}", {wide}), ' for name, wide in kinds).rstrip()
         element = stored_name(fragment(op.result).get_element_type())
         make = self.word("map", f'map_fragment({self.bodies[body]}, "{element}", {length(op.result)}, ({arguments}))')
-        self.define(op.result, f"{make}({', '.join(self.texts(op.operands))})")
+        self.define_word(op, f"{make}({', '.join(self.texts(op.operands))})")

@@ -228,3 +228,21 @@ def test_an_unmapped_kernel_has_no_source() -> None:
     kernel = parse_kernel("kernel.func @k() { kernel.return }")
     with pytest.raises(CompileError, match="kernel @k is not mapped to blocks and threads"):
         emit_kernel(kernel)
+
+
+def test_numbers_take_the_type_of_what_they_meet() -> None:
+    """A plain number among indices of 32 bits leaves them so, in comparisons, choices and divisions."""
+    text = """from mlirt.builder.numba_cuda_intrinsics import *
+
+def numbers(output: "int32*", size: "int32"):
+    thread = thread_id()
+    i = div(thread, size)
+    j = rem(thread + size, size)
+    k = select(i < 3, 0, minimum(j, 7))
+    output[thread] = ceil_div(k, 5)
+"""
+    made = ptx_text(KernelSource("numbers", text, ("int32*", "int32"), 64, 0, 1, "", 1), "sm_90a")
+    assert "div.u32" in made or "rem.u32" in made
+    assert not [line for line in made.splitlines() if "div.u64" in line or "rem.u64" in line or "min.s64" in line]
+    assert "min.s32" in made
+    assert "selp.b64" not in made

@@ -33,7 +33,8 @@ def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "", fea
     chosen = f" tactic={tactic}" if tactic else ""
     given = f" features={features}" if features else ""
     options = f"target=cuda{chosen}{given} device={DEVICE}"
-    run_passes(lowered, context, f"convert-fused-to-kernel{{{options}}},map-parallel-to-threads{{device={DEVICE}}}")
+    passes = f"convert-fused-to-kernel{{{options}}},map-parallel-to-threads{{device={DEVICE}}},canonicalize-kernels"
+    run_passes(lowered, context, passes)
     check_ir(lowered)
     return lowered
 

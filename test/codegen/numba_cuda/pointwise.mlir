@@ -9,9 +9,9 @@
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      block = block_id_0()
 // CHECK-NEXT:      number = int32(block * 128 + thread)
-// CHECK-NEXT:      if number < int32(16384):
-// CHECK-NEXT:          i = int32(truncated_div(uint32(number), uint32(128)))
-// CHECK-NEXT:          start = int32(truncated_rem(uint32(number), uint32(128)) * 4)
+// CHECK-NEXT:      if number < 16384:
+// CHECK-NEXT:          i = div(number, 128)
+// CHECK-NEXT:          start = int32(rem(number, 128) * 4)
 // CHECK-NEXT:          v = load(input, int32(i * 512 + start))
 // CHECK-NEXT:          v_1 = input_1[i]
 // CHECK-NEXT:          v_2 = join(v[0] + v_1, v[1] + v_1, v[2] + v_1, v[3] + v_1)

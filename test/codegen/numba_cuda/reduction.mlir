@@ -14,11 +14,11 @@
 // CHECK-NEXT:      v_2 = exchange(v)
 // CHECK-NEXT:      v_3 = v + v_2
 // CHECK:           barrier()
-// CHECK:           if int32(truncated_rem(uint32(thread), uint32(32))) == int32(0):
+// CHECK:           if rem(thread, 32) == 0:
 // CHECK-NEXT:          partial[{{.*}}] = {{.*}}
 // CHECK-NEXT:      barrier()
-// CHECK-NEXT:      {{.*}} = partial[int32(truncated_rem(uint32(thread), uint32(32)))]
-// CHECK:           if thread == int32(0):
+// CHECK-NEXT:      {{.*}} = partial[rem(thread, 32)]
+// CHECK:           if thread == 0:
 // CHECK-NEXT:          output[number] = {{.*}}
 func.func @main(%x: tensor<40x100000xf32>) -> tensor<40xf32> {
   %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["100000"]>} : (tensor<40x100000xf32>) -> tensor<40xf32> {
@@ -36,7 +36,7 @@ func.func @main(%x: tensor<40x100000xf32>) -> tensor<40xf32> {
 // Short rows: a thread sums each by itself.
 // CHECK:       # 64 threads per block, 0 bytes of shared memory
 // CHECK-NEXT:  def reduction_{{.*}}(input: "float32*", output: "float32*"):
-// CHECK:           if number < int32(40):
+// CHECK:           if number < 40:
 // CHECK-NEXT:          v = float32(0.0)
 // CHECK-NEXT:          for i in range(int32(3)):
 // CHECK-NEXT:              v_1 = input[int32(number * 3 + i)]
@@ -62,13 +62,13 @@ func.func @main(%x: tensor<40x3xf32>) -> tensor<40xf32> {
 // CHECK-NEXT:  def reduction_{{.*}}(input: "float32*", output: "float32*"):
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      block = block_id_0()
-// CHECK-NEXT:      number = int32(block * 4 + truncated_div(uint32(thread), uint32(16)))
-// CHECK-NEXT:      i = int32(truncated_rem(uint32(thread), uint32(16)))
+// CHECK-NEXT:      number = int32(block * 4 + div(thread, 16))
+// CHECK-NEXT:      i = rem(thread, 16)
 // CHECK-NEXT:      start = int32(i * 4)
 // CHECK-NEXT:      v = load(input, int32(number * 64 + start))
 // CHECK-NEXT:      v_1 = v[0] + v[1] + (v[2] + v[3])
 // CHECK-NEXT:      v_2 = exchange(v_1)
-// CHECK:           if i == int32(0):
+// CHECK:           if i == 0:
 // CHECK-NEXT:          output[number] = {{.*}}
 func.func @main(%x: tensor<40x64xf32>) -> tensor<40xf32> {
   %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d1"]>], reduced = #trt.dims<["64"]>} : (tensor<40x64xf32>) -> tensor<40xf32> {

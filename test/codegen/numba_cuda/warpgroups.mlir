@@ -21,9 +21,9 @@
 // CHECK-NEXT:  def matmul_{{[0-9a-f]+}}(output: "float16*", matrix: "tensor_map", matrix_1: "tensor_map"):
 // CHECK:           barrier()
 // CHECK-NEXT:      launch_dependents()
-// CHECK:           if group == int32(2):
+// CHECK:           if group == 2:
 // CHECK-NEXT:          keep()
-// CHECK-NEXT:          if thread == int32(256):
+// CHECK-NEXT:          if thread == 256:
 // CHECK:                   expect(full, {{.*}})
 // CHECK:                   wait_dependency()
 // CHECK:                           load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})
@@ -60,8 +60,8 @@ func.func @stays(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>) -> tensor<51
 // CHECK:       # 160 threads per block, {{[0-9]+}} bytes of shared memory, 4 blocks per cluster
 // CHECK:           launch_dependents()
 // CHECK:           cluster_rank()
-// CHECK:           if warp == int32(4):
-// CHECK-NEXT:          if thread == int32(128):
+// CHECK:           if warp == 4:
+// CHECK-NEXT:          if thread == 128:
 // CHECK:                   for {{.*}} in range({{.*}}):
 // CHECK-NEXT:                  expect(full, {{.*}})
 // CHECK-NEXT:                  load(weights, {{.*}})
@@ -72,9 +72,9 @@ func.func @stays(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>) -> tensor<51
 // CHECK-NEXT:          wait_dependency()
 // CHECK:               store({{.*}}, sums, {{.*}})
 // CHECK-NEXT:      cluster_barrier()
-// CHECK-NEXT:      if thread < int32(128):
-// CHECK:               remote(sums, int32(0))
-// CHECK:               remote(sums, int32(3))
+// CHECK-NEXT:      if thread < 128:
+// CHECK:               remote(sums, 0)
+// CHECK:               remote(sums, 3)
 // CHECK:           cluster_barrier()
 func.func @shares(%x: tensor<64x1024xf16>) -> tensor<64x64xf16> {
   %w = trt.constant {value = dense<1.0> : tensor<64x1024xf16>} : tensor<64x1024xf16>
@@ -112,7 +112,7 @@ func.func @convolution(%x: tensor<1x64x8x8xf16>) -> tensor<1x64x8x8xf16> {
 // Warpgroups take turns: each has every other tile, and goes on where the stages of the other's tile end. What the
 // epilogue adds is read before the tile is multiplied.
 // CHECK:       # 384 threads per block, {{[0-9]+}} bytes of shared memory
-// CHECK:           if group == int32(2):
+// CHECK:           if group == 2:
 // CHECK:           else:
 // CHECK:               for {{.*}} in range({{.*}}):
 // CHECK-NEXT:              {{.*}} = int32({{.*}} * 2 + group)
