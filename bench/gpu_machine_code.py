@@ -35,10 +35,10 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 from random_contractions import ELEMENTS, random_contraction  # noqa: E402
 from worker_processes import Done, Workers  # noqa: E402
 
-from mlirt.builder.compile import imported  # noqa: E402
 from mlirt.builder.host import cuda_target  # noqa: E402
 from mlirt.builder.machine_code.check import faults_of_all  # noqa: E402
 from mlirt.builder.machine_code.cubins_in_files import is_asynchronous  # noqa: E402
+from mlirt.builder.model_network import imported  # noqa: E402
 from mlirt.builder.numba_cuda import compile_kernels  # noqa: E402
 from mlirt.builder.tactics.sites import find_sites  # noqa: E402
 from mlirt.builder.tactics.trial import trials  # noqa: E402

@@ -163,7 +163,7 @@ def _keep(row: Row, rows: list[Row], folder: Path) -> None:
 
 def _cases(found: Sequence[Network], options: argparse.Namespace, rows: list[Row]) -> list[tuple[Case, Network]]:
     """All networks at the first precision, then at the next one; a precision that is not offered is one row."""
-    from mlirt.builder.compile import PRECISIONS
+    from mlirt.builder.config.build_config import PRECISIONS
 
     made: list[tuple[Case, Network]] = []
     for precision in options.precision:

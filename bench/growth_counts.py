@@ -55,7 +55,7 @@ def growing(found: Mapping[int, Calls], least: float, few: int = _FEW) -> dict[s
 def calls_of_build(model: onnx.ModelProto, target: str) -> Calls:
     """How often importing and building a model calls each function, by its file and name."""
     from mlirt.builder.build import build_plan
-    from mlirt.builder.compile import imported
+    from mlirt.builder.model_network import imported
     from mlirt.dialects.context import RtContext
 
     profile = cProfile.Profile()

@@ -21,6 +21,7 @@ from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records
+from mlirt.builder.profiles import read_profiles
 from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
 from mlirt.counted_warnings import warnings_so_far
 from mlirt.dialects.context import RtContext
@@ -41,7 +42,7 @@ from mlirt.runtime.plan_file import make_plan
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
-    from mlirt.builder.compile import Progress
+    from mlirt.builder.config.build_config import BuildConfig, Progress
     from mlirt.builder.profiles import Profile
     from mlirt.runtime.plan_file import Plan
 
@@ -80,6 +81,18 @@ class BuildOptions:
     state: Sequence[KeptState] = ()
     """Inputs that are outputs of the run before."""
 
+    @staticmethod
+    def of(config: BuildConfig, **more: Any) -> BuildOptions:
+        """What a configuration says of the build of a network, and `more` that it does not know."""
+        given: dict[str, Any] = {
+            "precision": config.precision,
+            "progress": config.progress,
+            "dump_phases": None if config.dump_phases is None else Path(config.dump_phases),
+            "refittable": config.refittable,
+            "profiles": read_profiles(config.profiles),
+        }
+        return BuildOptions(**(given | more))
+
     def report(self, text: str) -> None:
         """Say what begins."""
         if self.progress is not None:
@@ -91,19 +104,31 @@ def build(
     ctx: RtContext,
     target: str,
     options: BuildOptions | None = None,
-    spin_ms: float | None = None,
-    shape_cache_mb: float | None = None,
-    *,
-    threads: int | None = None,
-    streams: int | None = None,
+    config: BuildConfig | None = None,
 ) -> Engine:
     """The engine of a network for `cpu` or `cuda`; the module is rewritten in place.
 
-    It is opened on a device of this machine. One for a GPU where there is none can be saved for another machine.
+    Of the configuration counts how engines run.
     """
-    plan = build_plan(module, ctx, target, options)
+    return opened(build_plan(module, ctx, target, options), target, config)
+
+
+def opened(plan: Plan, target: str, config: BuildConfig | None = None) -> Engine:
+    """The engine of a plan on a device of this machine.
+
+    One for a GPU where there is none can be saved for another machine.
+    """
     waits = target == "cuda" and not gpu_is_here()
-    return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
+    if config is None:
+        return Engine(plan, waits=waits)
+    return Engine(
+        plan,
+        config.spin_ms,
+        shape_cache_mb=config.shape_cache_mb,
+        threads=config.threads,
+        streams=config.streams,
+        waits=waits,
+    )
 
 
 @reports_shortage("the build")

@@ -1,7 +1,7 @@
 """Keys of builds: digests of all that a plan follows from, for builder/plan_cache.py.
 
 There are two for each build. That of the network is made from the IR that the passes begin with, its weights and the
-options. That of the model is made from the bytes of the file and the arguments of `mlirt.compile`, so that a model that
+options. That of the model is made from the bytes of the file and the configuration of the build, so that a model that
 has been built before is not even imported. Both hold the compiler's own sources, the versions of the packages it works
 with, and the machine that it builds for. A build that depends on anything else has no key.
 """
@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mlirt.builder.config.build_config import settings
+from mlirt.builder.config.setting import setting_of
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.ir_input import is_ir
 from mlirt.builder.kernel_cache import key_of, versions
@@ -39,7 +41,9 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.build import BuildOptions
-    from mlirt.builder.compile import ModelSource
+    from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.inner_tensors import InnerOutputs
+    from mlirt.builder.model_network import ModelSource
     from mlirt.builder.tactics.selection import Tuning
 
 _PACKAGES = ("xdsl", "numpy", "onnx", "ml-dtypes", "protobuf", "numba", "llvmlite")
@@ -82,29 +86,24 @@ def _checks_machine_code() -> bool:
     return os.environ.get(SWITCH, "0") not in ("", "0")
 
 
-_NO_MATTER = frozenset({"model", "target", "progress", "spin_ms", "shape_cache_mb", "threads", "streams"})
-"""The arguments of `mlirt.compile` that the plan does not follow from, or that the key holds in another way."""
-_OBJECTS = ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "pipeline", "remarks")
-"""Those that can be anything, and more than can be digested."""
-
-
-def model_key(model: ModelSource, target: str, arguments: Mapping[str, object]) -> str | None:
-    """The key of a model with the arguments of `mlirt.compile`, by their names.
+def model_key(
+    model: ModelSource, target: str, config: BuildConfig, name: str = "", inner: InnerOutputs | None = None
+) -> str | None:
+    """The key of a model with its configuration, the name of the network and its inner outputs.
 
     None where its plan follows from more than those: from files beside the model, from plugins (a registered one could
     stand for any of its nodes), from what `network_key` says; and where it is IR, whose weights lie elsewhere.
     """
-    if target not in ("cpu", "cuda") or any(arguments[name] is not None for name in _OBJECTS):
+    changed = {one.name: setting_of(one).key for one in settings() if one.name in config.changes()}
+    if target not in ("cpu", "cuda") or "prevents" in changed.values() or active() or is_ir(model):
         return None
-    if active() or arguments["plugins"] or is_ir(model):
-        return None
-    if target == "cuda" and (_checks_machine_code() or (not arguments["heuristic"] and gpu_is_here())):
+    if target == "cuda" and (_checks_machine_code() or (not config.heuristic and gpu_is_here())):
         return None
     content = None if get_plugin_registry().all_creators else _content_digest(model)
     if content is None:
         return None
-    shown = {name: _shown(value) for name, value in arguments.items() if name not in _NO_MATTER}
-    return key_of("model", content, repr(shown), _compiler(target, str(arguments["precision"])))
+    shown = {one: _shown(getattr(config, one)) for one, part in changed.items() if part == "part"}
+    return key_of("model", content, repr((shown, name, inner)), _compiler(target, config.precision))
 
 
 def _shown(value: object) -> object:

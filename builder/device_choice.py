@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
-from typing import ParamSpec, TypeVar, cast
 
 from mlirt.dialects.device_files import Device, device_names, read_device
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.errors import MlirtError
 
-P = ParamSpec("P")
-T = TypeVar("T")
 _ASKED: ContextVar[str] = ContextVar("mlirt_device", default="")
 _NEAR = 0.05  # by how much a clock or a bandwidth that a driver tells may differ from a data sheet's
 _EXACT = ("processors", "shared_bytes")
-
-
-def with_device(function: Callable[P, T]) -> Callable[P, T]:
-    """Let the device that a call names as `device=` count while it runs; raises `InvalidInputError` for none."""
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        with asking(cast("str | None", kwargs.get("device"))):
-            return function(*args, **kwargs)
-
-    return call
 
 
 @contextmanager
@@ -100,4 +85,4 @@ def _differs(figure: str, value: float, known: float) -> bool:
     return value != known if figure in _EXACT else abs(value / known - 1) > _NEAR
 
 
-__all__ = ["asked_device", "asked_for", "asked_target", "asking", "description", "gpu_here", "with_device"]
+__all__ = ["asked_device", "asked_for", "asked_target", "asking", "description", "gpu_here"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,17 +20,19 @@ from mlirt.runtime.engine import Engine
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.from_torch.model_kinds import SourceNetwork
+    from mlirt.builder.model_network import ModelSource
     from mlirt.runtime.engine_interface import EngineLike
 
 _BESIDE: Mapping[str, Any] = {
-    "debug": (),
     "dump_phases": None,
     "algorithm_selector": None,
     "refittable": False,
     "output_formats": (),
     "remarks": None,
 }
-"""The arguments of `mlirt.compile` that the engine beside is built with, whatever they are for the network."""
+"""The settings that the engine beside is built with, whatever they are for the network."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,6 @@ class InnerOutputs:
 
     names: tuple[str, ...]
     only: bool = False
-
-    @staticmethod
-    def of(asked: Sequence[str] | InnerOutputs) -> InnerOutputs:
-        """What `outputs=` says."""
-        if isinstance(asked, str):
-            raise InvalidInputError(f"outputs: expected a list of names, such as [{asked!r}]")
-        return asked if isinstance(asked, InnerOutputs) else InnerOutputs(tuple(dict.fromkeys(asked)))
 
 
 def give_outputs(module: ModuleOp, asked: InnerOutputs) -> None:
@@ -83,25 +78,21 @@ def _return(module: ModuleOp, results: Mapping[str, SSAValue], attributes: Mappi
     function.properties["res_attrs"] = ArrayAttr([attributes.get(name, plain[name]) for name in results])
 
 
-def debugged(arguments: Mapping[str, Any]) -> EngineLike:
+def debugged(
+    model: ModelSource | SourceNetwork,
+    config: BuildConfig,
+    built: Callable[[ModelSource | SourceNetwork, BuildConfig, InnerOutputs], EngineLike],
+) -> EngineLike:
     """The engine of the network as it would be without debug tensors, with an engine beside it that computes them.
 
-    `arguments` are those of `mlirt.compile` by name.
+    `built` makes an engine of its own of a model, a configuration and inner tensors.
     """
-    from mlirt.builder.compile import compile
+    from mlirt.builder.build import opened
 
-    given = {name: value for name, value in arguments.items() if name != "debug"}
-    names = InnerOutputs.of(arguments["debug"]).names
-    if given["state"]:
-        raise InvalidInputError("debug tensors are for networks without state: give the state as inputs")
-    engine = compile(**given)
+    own = config.replace(debug=())
+    engine = built(model, own, InnerOutputs(tuple(dict.fromkeys(config.outputs))))
     if not isinstance(engine, Engine):
         raise InvalidInputError("target reference has no debug tensors: name them as outputs")
-    chosen: dict[str, Any] = {**given, **_BESIDE, "outputs": InnerOutputs(names, only=True)}
-    beside = cast("Engine", compile(**chosen))
-    plan = with_debug(engine.plan, beside.plan)
-    options = {name: given[name] for name in ("shape_cache_mb", "threads", "streams")}
-    from mlirt.builder.host import gpu_is_here
-
-    waits = engine.target == "cuda" and not gpu_is_here()
-    return Engine(plan, given["spin_ms"], **options, waits=waits)
+    asked = InnerOutputs(tuple(dict.fromkeys(config.debug)), only=True)
+    beside = cast("Engine", built(model, own.replace(**_BESIDE), asked))
+    return opened(with_debug(engine.plan, beside.plan), engine.target, config)

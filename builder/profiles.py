@@ -20,6 +20,11 @@ class Profile:
     usual: tuple[int, ...]
     largest: tuple[int, ...]
 
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The smallest, the usual and the largest one."""
+        return self.smallest, self.usual, self.largest
+
 
 def read_profiles(profiles: Profiles | None) -> list[dict[str, Profile]]:
     """The profiles, each by input name; a mapping is one, a sequence of mappings several.

@@ -20,11 +20,13 @@ def recorder_for(arguments: Namespace, asked: Remarks | None) -> BuildRecorder |
     """What watches the build where a report is asked for; it keeps the remarks that were asked for too."""
     if not arguments.report:
         return None
-    from mlirt.builder.compile import chosen_target
+    from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.tools.exec_config import device_of
     from mlirt.tools.report.build_recorder import BuildRecorder
 
     passes, counts = (asked.passes, asked.statistics) if asked is not None else ((), False)
-    return BuildRecorder(passes, counts, target=chosen_target(arguments.target))
+    config = BuildConfig(target=arguments.target, device=device_of(arguments))
+    return BuildRecorder(passes, counts, target=config.chosen_target())
 
 
 def both(one: Callable[[str, int, int], None], other: BuildRecorder | None) -> Callable[[str, int, int], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
 from mlirt.errors import InvalidInputError
@@ -31,6 +32,17 @@ class FlagParser(argparse.ArgumentParser):
         formatter_class: type[argparse.HelpFormatter] = SentenceFormatter,
     ) -> None:
         super().__init__(prog=prog, description=description, formatter_class=formatter_class, allow_abbrev=False)
+
+    def given(self, argv: Sequence[str]) -> frozenset[str]:
+        """The flags that are told, by the names of their values; the others have their defaults."""
+        defaults = {action: action.default for action in self._actions}
+        for action in defaults:
+            action.default = argparse.SUPPRESS
+        try:
+            return frozenset(vars(self.parse_args(argv)))
+        finally:
+            for action, default in defaults.items():
+                action.default = default
 
     def error(self, message: str) -> NoReturn:
         raise InvalidInputError(f"{message}{self._near(message)} ({self.prog} --help lists the flags)")

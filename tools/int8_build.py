@@ -55,6 +55,8 @@ def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log
     if cache is not None and (arguments.calibData is None or Path(cache).is_file()):
         return Calibration.load(cache)
     if arguments.calibData is None:
+        if arguments.base.calibration is not None or arguments.base.dynamic_ranges:
+            return None  # --config says the ranges
         return _random_calibration(arguments, profiles, progress, log)
     with warnings.catch_warnings():
         if arguments.accuracyTarget is not None:  # what is lost now is not what is lost in the end

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.errors import AccuracyWarning, InvalidInputError
 from mlirt.tools.int8_build import precision_of
-from mlirt.tools.rt_exec_arguments import profiles_of
+from mlirt.tools.rt_exec_profiles import profiles_of
 from mlirt.tools.trtexec_log import log, log_all
 
 if TYPE_CHECKING:

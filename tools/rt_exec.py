@@ -8,15 +8,16 @@ import sys
 import time
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlirt.builder.progress_bar import ProgressBar
 from mlirt.errors import InvalidInputError, MlirtError, missing_package
-from mlirt.tools.build_settings import measured_libraries, settings_without_effect
+from mlirt.tools.build_settings import settings_without_effect
+from mlirt.tools.exec_config import asked_precisions, config_of
 from mlirt.tools.exec_report import both, recorder_for, write_report
-from mlirt.tools.int8_build import int8_options, precision_of
+from mlirt.tools.int8_build import int8_options
 from mlirt.tools.model_check import check_model
 from mlirt.tools.number_range import report_range
 from mlirt.tools.output_files import check_output, write_json
@@ -24,8 +25,9 @@ from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.plugin_files import run_plugin_files
 from mlirt.tools.refit_report import refit_lines, refit_time_line
 from mlirt.tools.research_flags import asked_remarks, pass_plugins, report_remarks
-from mlirt.tools.rt_exec_arguments import parse_arguments, profiles_of
+from mlirt.tools.rt_exec_arguments import parse_arguments
 from mlirt.tools.rt_exec_device import choose_device
+from mlirt.tools.rt_exec_profiles import profiles_of
 from mlirt.tools.rt_exec_runs import infer
 from mlirt.tools.trtexec_log import cautions, log, log_all
 from mlirt.version import __version__
@@ -162,7 +164,6 @@ def _load(arguments: Namespace) -> EngineLike:
 def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
     from mlirt.builder.compile import compile as build
     from mlirt.builder.host import automatic_target, gpu_is_here
-    from mlirt.passes.pipeline_edits import Pipeline
 
     if not Path(arguments.onnx).is_file():
         what = "that is a folder" if Path(arguments.onnx).is_dir() else "there is no such file"
@@ -179,43 +180,12 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
     profiles = profiles_of(arguments)
     try:
         int8 = int8_options(arguments, profiles, progress, log)
-        options = int8 | _asked_precisions(arguments, int8)
-        if arguments.refit:
-            options["refittable"] = True
-        if isinstance(arguments.device, str):
-            options["device"] = arguments.device
-        if arguments.state:
-            options["state"] = arguments.state
-        if arguments.markDebug:
-            options["debug"] = arguments.markDebug
-        if arguments.onnx.endswith(".mlir"):
-            options |= {"weights": arguments.weights, "from_phase": arguments.first}
+        options = int8 | asked_precisions(arguments, int8.get("layer_precisions", {}))
         asked = asked_remarks(arguments)
         remarks = asked if recorder is None else recorder
-        if remarks is not None:
-            options["remarks"] = remarks
-        if arguments.pipeline_edit:
-            options["pipeline"] = Pipeline.parse(arguments.pipeline_edit)
-        engine = build(
-            arguments.onnx,
-            arguments.target,
-            precision_of(arguments),
-            profiles or None,
-            progress=both(progress, recorder),
-            timing_cache=arguments.timingCacheFile,
-            heuristic=arguments.heuristic,
-            avg_timing_iterations=arguments.avgTiming,
-            min_timing_iterations=arguments.minTiming,
-            tactic_sources=measured_libraries(arguments),
-            shape_cache_mb=arguments.shapeCache,
-            threads=arguments.threads,
-            streams=arguments.streams,
-            workspace=arguments.memPoolSize.get("workspace", arguments.workspace),
-            input_formats=arguments.inputIOFormats,
-            output_formats=arguments.outputIOFormats,
-            direct_io=arguments.directIO,
-            **options,
-        )
+        options |= {"remarks": remarks, "progress": both(progress, recorder)}
+        config = config_of(arguments, options)
+        engine = build(arguments.onnx, config=config)
         progress.close()
         if remarks is not None and asked is not None:
             report_remarks(remarks, arguments, lambda line: log("I", line))
@@ -224,21 +194,8 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
     log("I", f"Engine built in {time.perf_counter() - start:g} sec.")
     if arguments.verbose:
         log("V", f"Phases of the build: {progress.line()}")
-    report_range(engine, arguments, options.get("layer_precisions", {}))
+    report_range(engine, arguments, config.layer_precisions)
     return engine
-
-
-def _asked_precisions(arguments: Namespace, int8: Mapping[str, Any]) -> dict[str, Any]:
-    """What layers shall compute in, those that --accuracyTarget keeps in float among them, and whether they must."""
-    kept: dict[str, str] = int8.get("layer_precisions", {})
-    for flag in ("layerPrecisions", "layerOutputTypes"):
-        if getattr(arguments, flag) and arguments.precisionConstraints == "none":
-            log("W", f"--{flag} is ignored without --precisionConstraints=prefer or --precisionConstraints=obey.")
-            return {}
-    types = {name: one for name, one in arguments.layerOutputTypes.items() if one != "int32"}
-    asked = {**types, **arguments.layerPrecisions, **kept}
-    options: dict[str, Any] = {"layer_precisions": asked} if asked else {}
-    return options | ({"obey_layer_precisions": True} if arguments.precisionConstraints == "obey" else {})
 
 
 def _logged(bar: ProgressBar) -> Callable[[str, int, int], None]:

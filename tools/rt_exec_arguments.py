@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 
 from mlirt.errors import InvalidInputError
+from mlirt.tools.exec_config import take_config
 from mlirt.tools.flag_parser import FlagParser
-from mlirt.tools.flag_values import Shape
 from mlirt.tools.research_flags import bare_remarks
 from mlirt.tools.rt_exec_flags import add_flags
 from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 _FOR_BUILDING = (
-    "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
+    "config", "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
     "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit", "state", "markDebug",
     "weights", "first", "remarks", "statistics", "remarks_output",
@@ -27,22 +27,12 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
         "rt-exec", "Build an engine from an ONNX model or load a plan, run it, and measure (with trtexec's flags)."
     )
     add_flags(parser)
-    arguments = parser.parse_args(bare_remarks(argv))
+    argv = bare_remarks(argv)
+    arguments = parser.parse_args(argv)
+    take_config(arguments, parser.given(argv))
     _check(arguments)
     arguments.without_effect = without_effect
     return arguments
-
-
-def profiles_of(arguments: argparse.Namespace) -> dict[str, tuple[Shape, Shape, Shape]]:
-    """(min, opt, max) by input; inputs of --shapes alone have just that shape, as with trtexec."""
-    smallest, usual, largest = arguments.minShapes, arguments.optShapes, arguments.maxShapes
-    found: dict[str, tuple[Shape, Shape, Shape]] = {}
-    for name in sorted({*smallest, *usual, *largest}):
-        if name not in smallest or name not in largest:
-            raise InvalidInputError(f"input {name!r} needs a shape in both --minShapes and --maxShapes")
-        best = usual.get(name, arguments.shapes.get(name, largest[name]))
-        found[name] = (smallest[name], best, largest[name])
-    return found or {name: (shape, shape, shape) for name, shape in arguments.shapes.items()}
 
 
 def _check(arguments: argparse.Namespace) -> None:

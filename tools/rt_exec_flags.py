@@ -59,7 +59,8 @@ def _add_model(add: Add) -> None:
 
 
 def _add_formats(add: Add) -> None:
-    """The target, and the formats of numbers that it may use."""
+    """Where all settings may come from, the target, and the formats of numbers that it may use."""
+    add("--config", metavar="FILE", help="settings of the build from JSON or TOML; flags that are given go before them")
     add(
         "--target",
         choices=("auto", "cpu", "cuda", "reference"),

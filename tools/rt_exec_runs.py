@@ -14,7 +14,7 @@ from mlirt.tools.exec_report import write_report
 from mlirt.tools.flag_values import Shape
 from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
-from mlirt.tools.rt_exec_arguments import profiles_of
+from mlirt.tools.rt_exec_profiles import profiles_of
 from mlirt.tools.rt_exec_streams import OneRun, repeat_side_by_side
 from mlirt.tools.trtexec_log import log, log_all
 

@@ -15,16 +15,17 @@ from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.api.sparsity import report_sparsity
-from mlirt.builder.calibration.ranges_for_build import Int8Choice, Range, prepare_int8
+from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
+from mlirt.builder.config.build_config import BuildConfig
+from mlirt.builder.config.checks import one_of
 from mlirt.builder.host import automatic_target
 from mlirt.builder.io_formats import AllowedFormats, choose_formats
 from mlirt.builder.profiles import Profile, pinned_shapes, widest
-from mlirt.builder.tactics.selection import Tuning
-from mlirt.builder.tactics.tuning import tuning
+from mlirt.builder.tactics.tuning import tuning_of
 from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.symbolic_text import to_json
-from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError
+from mlirt.errors import InvalidModelError, MlirtError
 from mlirt.frontend.network.known_values import MOST_ELEMENTS
 from mlirt.frontend.network.largest_shapes import largest_shape
 from mlirt.frontend.network.module import network_module
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.tensor import ITensor
     from mlirt.runtime.plan_file import Plan
     from mlirt.tensorrt.reporting import Reporter
-
-TARGETS = ("auto", "cpu", "cuda")
 
 
 def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
@@ -99,7 +98,7 @@ def _network_plan(
     direct: bool = False,
 ) -> Plan:
     """The plan of what the network returns; one that is beside is not refitted, and nobody chooses its algorithms."""
-    target = _target(config.target)
+    target: str = one_of("auto", "cpu", "cuda")("target", config.target)
     if target == "auto":
         target, why = automatic_target()
         if not is_beside:
@@ -109,12 +108,15 @@ def _network_plan(
     ctx = RtContext()
     module = network_module(network, ctx, _pinned(network, profiles), _bounds(network, profiles))
     constrain_precisions(module, network, config, reporter)
+    chosen = build_config(network, config, target, reporter)
+    if is_beside:
+        chosen = chosen.replace(refittable=False, algorithm_selector=None)
     with _warnings_in_the_log(reporter):
-        _quantize(module, ctx, target, network, config, reporter)
+        _quantize(module, ctx, chosen, network, config)
         name_usual_sizes(module, _widest(profiles))
         inputs, outputs = (_allowed(tensors, direct) for tensors in (network.graph.inputs, network.graph.outputs))
         choose_formats(module, target, inputs, outputs)
-        return _plan(module, ctx, target, network.name or "network", config, reporter, is_beside=is_beside)
+        return _plan(module, ctx, network.name or "network", chosen, reporter)
 
 
 def _report_fusions(plan: Plan, network: INetworkDefinition, reporter: Reporter) -> None:
@@ -140,67 +142,52 @@ def _report_formats(plan: Plan, reporter: Reporter) -> None:
             reporter.verbose(f"{kind} {one.name}: {text}")
 
 
+def build_config(network: INetworkDefinition, config: IBuilderConfig, target: str, reporter: Reporter) -> BuildConfig:
+    """What TensorRT's configuration of a network, with ranges on its tensors, says as mlirt's, for `cpu` or `cuda`."""
+    is_int8 = config.get_flag(BuilderFlag.INT8)
+    graph = network.graph
+    tensors = [*graph.inputs, *(output for record in graph.records for output in record.outputs)] if is_int8 else []
+    return BuildConfig(
+        target,
+        precision_of(config, target),
+        [{name: one.shapes for name, one in profile.shapes.items()} for profile in config.optimization_profiles],
+        calibration=config.int8_calibrator if is_int8 else None,
+        dynamic_ranges={one.name: one.range for one in tensors if one.range is not None},
+        refittable=config.get_flag(BuilderFlag.REFIT),
+        timing_cache=None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
+        algorithm_selector=config.algorithm_selector,
+        reject_empty_algorithms=config.rejects_empty_algorithms,
+        heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
+        avg_timing_iterations=config.avg_timing_iterations,
+        min_timing_iterations=config.timing_rounds,
+        tactic_sources=config.measured_libraries,
+        workspace=config.workspace_limit or None,
+        progress=_progress(reporter),
+    )
+
+
 def _quantize(
-    module: ModuleOp,
-    ctx: RtContext,
-    target: str,
-    network: INetworkDefinition,
-    config: IBuilderConfig,
-    reporter: Reporter,
+    module: ModuleOp, ctx: RtContext, chosen: BuildConfig, network: INetworkDefinition, config: IBuilderConfig
 ) -> None:
     """Let the network carry the ranges of its tensors, which may mean to calibrate it (features 9.3, 9.4, 9.18)."""
-    if not config.get_flag(BuilderFlag.INT8):
+    if "int8" not in chosen.precision:
         if has_conversions(module):
             raise InvalidModelError("the network has quantize and dequantize layers, but BuilderFlag.INT8 is not set")
         return
-    graph = network.graph
-    tensors = [*graph.inputs, *(output for record in graph.records for output in record.outputs)]
-    ranges: dict[str, Range] = {one.name: one.range for one in tensors if one.range is not None}
     profile = config.get_calibration_profile() or next(iter(config.optimization_profiles), None)
     shapes = {} if profile is None else profile.shapes
     early = config.get_quantization_flag(QuantizationFlag.CALIBRATE_BEFORE_FUSION)
-    choice = Int8Choice(config.int8_calibrator, ranges, early)
-    half = target == "cuda" and config.get_flag(BuilderFlag.FP16)
-    prepare_int8(module, ctx, target, choice, shapes, _progress(reporter), half=half)
+    choice = Int8Choice(chosen.calibration, chosen.dynamic_ranges, early)
+    half = chosen.target == "cuda" and "fp16" in chosen.precision
+    prepare_int8(module, ctx, chosen.target, choice, shapes, chosen.progress, half=half)
 
 
-def _plan(
-    module: ModuleOp,
-    ctx: RtContext,
-    target: str,
-    name: str,
-    config: IBuilderConfig,
-    reporter: Reporter,
-    *,
-    is_beside: bool,
-) -> Plan:
+def _plan(module: ModuleOp, ctx: RtContext, name: str, config: BuildConfig, reporter: Reporter) -> Plan:
     from mlirt.builder.build import BuildOptions, build_plan
 
-    precision, progress = precision_of(config, target), _progress(reporter)
-    options = BuildOptions(
-        precision,
-        progress,
-        name=name,
-        refittable=config.get_flag(BuilderFlag.REFIT) and not is_beside,
-        profiles=[profile.shapes for profile in config.optimization_profiles],
-    )
-    if target == "cpu":
-        selector = None if is_beside else config.algorithm_selector
-        reject = config.rejects_empty_algorithms
-        choice = Tuning(selector=selector, reject_empty=reject)
-        return build_plan(module, ctx, target, replace(options, tuning=choice))
-    choices = tuning(
-        None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
-        None if is_beside else config.algorithm_selector,
-        heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
-        calls=config.avg_timing_iterations,
-        rounds=config.timing_rounds,
-        sources=config.measured_libraries,
-        reject_empty=config.rejects_empty_algorithms,
-        workspace=config.workspace_limit or None,
-    )
-    with choices as choice:
-        return build_plan(module, ctx, target, replace(options, tuning=choice))
+    options = BuildOptions.of(config, name=name)
+    with tuning_of(config, config.target) as choice:
+        return build_plan(module, ctx, config.target, replace(options, tuning=choice))
 
 
 def _progress(reporter: Reporter) -> Callable[[str, int, int], None]:
@@ -232,12 +219,6 @@ def precision_of(config: IBuilderConfig, target: str) -> str:
         return "fp16"
     tf32 = config.get_flag(BuilderFlag.TF32) and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
     return "tf32" if tf32 and target == "cuda" else "fp32"
-
-
-def _target(target: str) -> str:
-    if target not in TARGETS:
-        raise InvalidInputError(f"target {target!r} is not known; expected one of {', '.join(TARGETS)}")
-    return target
 
 
 def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizationProfile]) -> None:

@@ -15,13 +15,17 @@ from mlirt.builder.calibration.method_choice import checked, chosen, warn_of_err
 from mlirt.builder.calibration.methods import Method, method_of
 from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
 from mlirt.builder.calibration.pictures import PixelScaling
+from mlirt.builder.config.build_config import network_settings
+from mlirt.builder.model_network import imported
 from mlirt.builder.progress_bar import shown
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.pass_plugins import using
 from mlirt.errors import InvalidInputError, reports_shortage
 
 if TYPE_CHECKING:
     from mlirt.builder.calibration.histogram import Array
-    from mlirt.builder.compile import ModelSource
+    from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.model_network import ModelSource
     from mlirt.frontend.onnx.graph_inputs import Shapes
 
 _KEPT_ELEMENTS = 1 << 22  # of the batches that a report runs again
@@ -45,6 +49,7 @@ def calibrate(
     mean: float | Sequence[float] = 0.0,
     std: float | Sequence[float] = 1.0,
     scale: float = 1 / 255,
+    config: BuildConfig | None = None,
 ) -> Calibration:
     """Find how far the numbers of each tensor reach, for `mlirt.compile(model, precision="int8", calibration=...)`.
 
@@ -65,24 +70,24 @@ def calibrate(
     progress: called with a text, the batches done and all of them, 0 where nobody knows. True draws a bar on standard
         error where that is a terminal, False does not.
     mean, std, scale: pictures become (pixel * scale - mean) / std.
+    config: its target, input_shapes and plugins count, where `target` and `input_shapes` do not say else.
 
     The result is the same to the bit for the same batches in the same order on the same machine; another order may
     give slightly other thresholds. Raises `InvalidInputError` for no data, for data that do not fit, and for NaN.
     """
-    from mlirt.builder.compile import chosen_target, imported
-
     is_open = method == "auto"
     used = method_of("entropy" if is_open else method, percentile)
     fusion = used.before_fusion if before_fusion is None else before_fusion
-    ctx, place = RtContext(), chosen_target(target)
-    module = imported(model, ctx, None, input_shapes or {}, None)
-    batches = batches_of(data, input_descriptions(module), batch_size, PixelScaling(mean, std, scale))
-    with shown(progress) as report:
+    settings = network_settings(config, target, input_shapes)
+    with using(settings.plugins), shown(progress) as report:
+        ctx, place = RtContext(), settings.chosen_target()
+        module = imported(model, ctx, None, settings.input_shapes, None)
+        batches = batches_of(data, input_descriptions(module), batch_size, PixelScaling(mean, std, scale))
         collection = Collection(cleaned(module, ctx, place), ctx, place, fusion, report)
         if channels:
             collection.of_channels = ChannelCollection.of(collection.module)
         kept = collect(collection, batches, limit)
-        found = calibration_of(used, collection, Samples(model, kept, input_shapes or {}, place))
+        found = calibration_of(used, collection, Samples(model, kept, settings.input_shapes, place))
         found.first_batch = kept[0]
         if measure:
             found = chosen(collection, found, kept) if is_open else checked(collection, found, method, kept)

@@ -19,7 +19,7 @@ from mlirt.passes.quantization.tensor_ranges import LARGEST
 
 if TYPE_CHECKING:
     from mlirt.builder.calibration.histogram import Array
-    from mlirt.builder.compile import ModelSource
+    from mlirt.builder.model_network import ModelSource
     from mlirt.frontend.onnx.graph_inputs import Shapes
 
 

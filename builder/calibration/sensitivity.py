@@ -15,8 +15,11 @@ from mlirt.builder.calibration.comparison import relative_error
 from mlirt.builder.calibration.observed_network import cleaned_with_ranges, input_descriptions
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.calibration.switched_network import switched
+from mlirt.builder.config.build_config import network_settings
+from mlirt.builder.model_network import imported
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names
+from mlirt.dialects.pass_plugins import using
 from mlirt.dialects.tensor_types import rank
 from mlirt.errors import InvalidInputError
 
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.collection import Progress
     from mlirt.builder.calibration.histogram import Array
     from mlirt.builder.calibration.ranges_for_build import CalibrationLike
-    from mlirt.builder.compile import ModelSource
+    from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.model_network import ModelSource
     from mlirt.frontend.onnx.graph_inputs import Shapes
     from mlirt.runtime.engine import Engine
 
@@ -90,27 +94,29 @@ def sensitivity(
     target: str = "auto",
     input_shapes: Shapes | None = None,
     progress: Progress | None = None,
+    config: BuildConfig | None = None,
 ) -> Sensitivity:
     """Rank a network's layers by what they lose on bytes, and keep the worst in float until a target is met.
 
     calibration: as for `compile`. data: as for `calibrate`; `limit` batches of it are run.
     accuracy_target: between 0 and 1; None only ranks.
     metric: "closeness", "same_answers", or a function of the outputs and the exact ones, for each batch by name.
+    config: its target, input_shapes and plugins count, where `target` and `input_shapes` do not say else.
     """
-    from mlirt.builder.compile import chosen_target, imported
-
     score = METRICS.get(metric) if isinstance(metric, str) else metric
     if score is None:
         raise InvalidInputError(f"metric {metric!r} is not known; expected one of {', '.join(METRICS)}, or a function")
-    ctx, place = RtContext(), chosen_target(target)
-    module = imported(model, ctx, None, input_shapes or {}, None)
-    feeds = list(islice(batches_of(data, input_descriptions(module), batch_size).feeds, limit))
-    prepare_int8(module, ctx, place, Int8Choice(calibration), {}, progress)
-    trial = _Trial.of(cleaned_with_ranges(module, ctx, place), ctx, place, feeds, score, progress)
-    losses = trial.losses(progress)
-    ranked = dict(sorted(losses.items(), key=lambda item: -item[1]))
-    kept, accuracy = trial.search(list(ranked), accuracy_target)
-    return Sensitivity(ranked, accuracy, kept)
+    settings = network_settings(config, target, input_shapes)
+    with using(settings.plugins):
+        ctx, place = RtContext(), settings.chosen_target()
+        module = imported(model, ctx, None, settings.input_shapes, None)
+        feeds = list(islice(batches_of(data, input_descriptions(module), batch_size).feeds, limit))
+        prepare_int8(module, ctx, place, Int8Choice(calibration), {}, progress)
+        trial = _Trial.of(cleaned_with_ranges(module, ctx, place), ctx, place, feeds, score, progress)
+        losses = trial.losses(progress)
+        ranked = dict(sorted(losses.items(), key=lambda item: -item[1]))
+        kept, accuracy = trial.search(list(ranked), accuracy_target)
+        return Sensitivity(ranked, accuracy, kept)
 
 
 def losses_of_layers(

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.from_torch.exported_network import exported_network
 from mlirt.builder.from_torch.module_engine import ModuleEngine
 
-_OF_MODULES = ("model", "inputs_or_target", "example_keywords", "dynamic_shapes")
+if TYPE_CHECKING:
+    from mlirt.builder.config.build_config import BuildConfig
 
 
-def compile_module(given: Mapping[str, Any]) -> ModuleEngine:
-    """The engine of a module or an exported program; `given` are the arguments of `mlirt.compile` by name."""
-    from mlirt.builder.compile import compile
+def compile_module(
+    model: Any,
+    inputs: Sequence[Any] | None,
+    keywords: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    config: BuildConfig,
+) -> ModuleEngine:
+    """The engine of a module, which is exported with these inputs and keywords first, or of an exported program."""
+    from mlirt.builder.compile import build_engine
 
-    options = {name: value for name, value in given.items() if name not in _OF_MODULES}
-    inputs = given["inputs_or_target"]
-    if isinstance(inputs, str):
-        inputs, options["target"] = None, options["target"] or inputs
-    network = exported_network(given["model"], inputs, given["dynamic_shapes"], given["example_keywords"])
-    engine = compile(network, **options)
+    network = exported_network(model, inputs, dynamic_shapes, keywords)
+    engine = build_engine(network, config)
     assert network.convention is not None  # it has been imported
     return ModuleEngine(engine, network.convention)

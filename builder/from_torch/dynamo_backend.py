@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
+from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.from_torch.captured_graph import CapturedGraph
-from mlirt.builder.from_torch.graph_engines import graph_engines
+from mlirt.builder.from_torch.graph_engines import MIN_NODES, graph_engines
 from mlirt.errors import InvalidInputError, MlirtError
 
 _LOG = logging.getLogger("mlirt")
@@ -24,18 +25,20 @@ def mlirt_backend(
 ) -> Callable[..., Any]:
     """What TorchDynamo calls for each graph that it has captured; see `torch.compile`.
 
-    options: keyword arguments of `mlirt.compile`, such as target and precision, and `min_nodes`: parts with fewer
-    operators (default 3) are left to PyTorch.
+    options: settings of `mlirt.BuildConfig`, such as target and precision, or `config`, such a value; and `min_nodes`:
+    parts with fewer operators (default 3) are left to PyTorch. Raises `InvalidInputError`, which names the setting.
     """
-    return CompiledGraph(graph, example_inputs, dict(options or {}))
+    given = dict(options or {})
+    least = int(given.pop("min_nodes", MIN_NODES))
+    return CompiledGraph(graph, example_inputs, BuildConfig.of(given.pop("config", None), given), least)
 
 
 class CompiledGraph:
     """A graph that runs as engines; it is built anew when weights have changed in place."""
 
-    def __init__(self, graph: Any, example_inputs: Sequence[Any], options: dict[str, Any]) -> None:
+    def __init__(self, graph: Any, example_inputs: Sequence[Any], config: BuildConfig, min_nodes: int) -> None:
         self._graph = graph
-        self._options = options
+        self._config, self._min_nodes = config, min_nodes
         self._captured = CapturedGraph(graph, example_inputs)
         self._run: Callable[..., Any] | None = None
         if not _needs_gradients(example_inputs):
@@ -57,7 +60,7 @@ class CompiledGraph:
         try:
             # The graph is exported apart from TorchDynamo's own tracing, which would take on its guards.
             with torch.no_grad(), torch._guards.tracing(None):
-                self._run = graph_engines(self._captured, self._options)
+                self._run = graph_engines(self._captured, self._config, self._min_nodes)
         except InvalidInputError:
             raise
         except MlirtError as error:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from xdsl.dialects.builtin import ModuleOp
 
+from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.from_torch.captured_graph import CapturedGraph
 from mlirt.builder.from_torch.partition import partitioned, refused_names
 from mlirt.builder.from_torch.tensor_run import run_tensors
@@ -22,10 +23,11 @@ from mlirt.frontend.torch.exporting import decomposed, exported
 from mlirt.frontend.torch.subgraph import import_subgraph
 
 _LOG = logging.getLogger("mlirt")
-_MIN_NODES = 3
+MIN_NODES = 3
+"""Of a part that is worth an engine."""
 
 
-def graph_engines(captured: CapturedGraph, options: Mapping[str, Any]) -> Callable[..., Any]:
+def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int = MIN_NODES) -> Callable[..., Any]:
     """A function of the tensors of a call; raises `UnsupportedError` for a graph that cannot be exported."""
     module, inputs, shapes = captured.module()
     dynamic = shapes if any(shapes) else None
@@ -33,7 +35,7 @@ def graph_engines(captured: CapturedGraph, options: Mapping[str, Any]) -> Callab
     whole = program.module(check_guards=False)
     weights = _attributes(whole)
     parts = partitioned(whole, refused_names(whole.graph, weights))
-    _replace_parts(parts, weights, dict(options))
+    _replace_parts(parts, weights, config, min_nodes)
     return parts
 
 
@@ -55,17 +57,16 @@ def _attribute(module: Any, path: str) -> Any:
     return module
 
 
-def _replace_parts(whole: Any, weights: Mapping[str, Any], options: dict[str, Any]) -> None:
+def _replace_parts(whole: Any, weights: Mapping[str, Any], config: BuildConfig, min_nodes: int) -> None:
     """Put an engine in the place of each part that one can be made of and that is worth it."""
-    least = int(options.pop("min_nodes", _MIN_NODES))
     calls = [node for node in whole.graph.nodes if node.op == "call_module" and node.target.startswith("fused_")]
     for call in calls:
         part = getattr(whole, call.target)
         count = sum(node.op == "call_function" for node in part.graph.nodes)
-        if count < least and len(calls) > 1:
+        if count < min_nodes and len(calls) > 1:
             continue
         try:
-            engine = _engine(part, call, weights, options)
+            engine = _engine(part, call, weights, config)
         except MlirtError as error:
             _LOG.warning("mlirt: a part of %d operators is left to PyTorch: %s", count, error)
             continue
@@ -73,7 +74,7 @@ def _replace_parts(whole: Any, weights: Mapping[str, Any], options: dict[str, An
     whole.recompile()
 
 
-def _engine(part: Any, call: Any, weights: Mapping[str, Any], options: dict[str, Any]) -> PartEngine:
+def _engine(part: Any, call: Any, weights: Mapping[str, Any], config: BuildConfig) -> PartEngine:
     places = [node for node in part.graph.nodes if node.op == "placeholder"]
     given = {
         place.name: weights[argument.target]
@@ -82,7 +83,7 @@ def _engine(part: Any, call: Any, weights: Mapping[str, Any], options: dict[str,
     }
     for place, argument in zip(places, call.args, strict=True):
         place.meta.setdefault("val", argument.meta.get("val"))
-    return PartEngine(part.graph, given, options)
+    return PartEngine(part.graph, given, config)
 
 
 class _PartNetwork:
@@ -106,12 +107,12 @@ class _PartNetwork:
 class PartEngine(torch.nn.Module):
     """An engine that is called like the part of a graph which it was made from."""
 
-    def __init__(self, graph: Any, weights: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    def __init__(self, graph: Any, weights: Mapping[str, Any], config: BuildConfig) -> None:
         from mlirt.builder.compile import compile
 
         super().__init__()
         network = _PartNetwork(graph, weights)
-        self.engine = compile(network, **options)
+        self.engine = compile(network, config=config)
         self._inputs, self._outputs = network.inputs, network.outputs
         self._is_single = not isinstance(list(graph.nodes)[-1].args[0], tuple | list)
 

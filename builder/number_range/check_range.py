@@ -11,19 +11,22 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.builder.calibration.separate_context import apart
+from mlirt.builder.config.build_config import BuildConfig
+from mlirt.builder.model_network import asked_precisions, imported
 from mlirt.builder.number_range.half_values import HalfValue, own_halves, widened
 from mlirt.builder.number_range.range_report import Departure, RangeIssue, RangeReport
 from mlirt.builder.profiles import read_profiles, widest
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names, interpret
 from mlirt.dialects.layer_precisions import set_layer_precisions
+from mlirt.dialects.pass_plugins import using
 from mlirt.dialects.tensor_types import element_of
 from mlirt.errors import AccuracyWarning, InvalidInputError, reports_shortage
 from mlirt.passes.pipeline import PipelineOptions, run_passes, run_phases
 from mlirt.runtime.random_inputs import random_input
 
 if TYPE_CHECKING:
-    from mlirt.builder.compile import ModelSource
+    from mlirt.builder.model_network import ModelSource
     from mlirt.builder.profiles import Profiles
     from mlirt.frontend.onnx.graph_inputs import Shapes
 
@@ -43,6 +46,7 @@ def check_range(
     layer_precisions: Mapping[str, str] | None = None,
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Array] | None = None,
+    config: BuildConfig | None = None,
 ) -> RangeReport:
     """Find the layers whose results half precision cannot hold: they overflow, or are so small that they vanish.
 
@@ -54,20 +58,27 @@ def check_range(
     feeds: arrays by input for one run, or several such mappings. Inputs without an array get random numbers: floats in
         [-1, 1], whole numbers 0 or 1; their dynamic dimensions are 1.
     precision: "fp16" or "bf16"; "int8+fp16" is checked as if no layer computed on bytes.
-    profiles, layer_precisions, input_shapes, constants: as for `compile`.
+    profiles, layer_precisions, input_shapes, constants: settings of `config`, as for `compile`.
 
     Raises `InvalidInputError` for feeds that do not fit the inputs, and `UnsupportedError` for a network with a plugin
     that takes half precision.
     """
-    from mlirt.builder.compile import asked_precisions, imported
-
     half = [part for part in precision.split("+") if part in _FORMATS]
     if not half:
         raise InvalidInputError(f"precision {precision!r} has no half precision to check; expected fp16 or bf16")
-    ctx = RtContext()
-    module = imported(model, ctx, widest(read_profiles(profiles)), input_shapes or {}, constants)
-    set_layer_precisions(module, asked_precisions(module, layer_precisions or {}))
-    return ranges_of(module, ctx, [feeds] if isinstance(feeds, Mapping) else list(feeds), half[0])
+    given = {
+        "profiles": profiles,
+        "layer_precisions": layer_precisions,
+        "input_shapes": input_shapes,
+        "constants": constants,
+    }
+    settings = BuildConfig.of(config, {name: value for name, value in given.items() if value is not None})
+    with using(settings.plugins):
+        ctx = RtContext()
+        covered = widest(read_profiles(settings.profiles))
+        module = imported(model, ctx, covered, settings.input_shapes, settings.constants)
+        set_layer_precisions(module, asked_precisions(module, settings.layer_precisions))
+        return ranges_of(module, ctx, [feeds] if isinstance(feeds, Mapping) else list(feeds), half[0])
 
 
 def ranges_of(module: ModuleOp, ctx: RtContext, feeds: Sequence[Feeds], precision: str = "fp16") -> RangeReport:

@@ -17,6 +17,7 @@ from mlirt.builder.tactics.network_of_one_op import Shape, input_shapes, network
 from mlirt.builder.tactics.repeated_launches import copy_key, repeated
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
@@ -123,7 +124,7 @@ def _constant_keys(network: ModuleOp) -> list[str]:
 def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: dict[bytes, Sample]) -> Trial | None:
     op_of(network).attributes[TACTIC] = StringAttr(name)
     shapes, (function,) = tuple(input_shapes(network)), [op for op in network.ops if isinstance(op, FuncOp)]
-    known = typical_values(function.body.block)
+    known = {**typical_values(function.body.block), PARTS: target.threads}
     phases = [find_phase(name) for name in ("lowering", "memory")]
     machine = TargetMachine(arch=target.arch, features=sorted(target.features), device=target.device)
     specs = [spec for phase in phases for spec in specs_of(phase, target.kind, machine=machine)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from mlirt.builder.tactics.selection import CALLS, Tuning
@@ -15,6 +15,7 @@ from mlirt.errors import InvalidInputError, MlirtError
 ROUNDS = 7
 
 if TYPE_CHECKING:
+    from mlirt.builder.config.build_config import BuildConfig
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.device_timer import Timer
 
@@ -48,6 +49,23 @@ def tuning(
     yield Tuning(timer, own, selector, reject_empty, workspace, calls, libraries)
     if isinstance(cache, str | os.PathLike) and own.serialize() != before:
         own.save(cache)
+
+
+def tuning_of(config: BuildConfig, target: str) -> AbstractContextManager[Tuning]:
+    """The choice of tactics that a configuration asks for; on a `cpu` a selector has it, and nothing is measured."""
+    if target != "cuda":
+        choice = Tuning(selector=config.algorithm_selector, reject_empty=config.reject_empty_algorithms)
+        return nullcontext(choice)
+    return tuning(
+        config.timing_cache,
+        config.algorithm_selector,
+        heuristic=config.heuristic,
+        calls=config.avg_timing_iterations,
+        rounds=config.min_timing_iterations,
+        sources=config.tactic_sources,
+        reject_empty=config.reject_empty_algorithms,
+        workspace=config.workspace,
+    )
 
 
 def this_place() -> str | None:

@@ -1,8 +1,9 @@
 """mlirt: an open inference compiler and runtime.
 
-`compile` turns a trained network into an engine, `load` opens a saved plan file; both give an object with `run` and
-`save`. `calibrate` finds the scales with which a network computes on bytes. TensorRT's Python names are here as well
-(`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first use, so that importing the package costs nothing.
+`compile` turns a trained network into an engine, as a `BuildConfig` says, `load` opens a saved plan file; both give an
+object with `run` and `save`. `calibrate` finds the scales with which a network computes on bytes. TensorRT's Python
+names are here as well (`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first use, so that importing the
+package costs nothing.
 """
 
 from importlib import import_module
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.calibration import Calibration
     from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
+    from mlirt.builder.config.build_config import BuildConfig
     from mlirt.builder.number_range.check_range import check_range
     from mlirt.builder.refit import refit, refittable_weights
     from mlirt.builder.tactics.timing_cache import TimingCache
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.plugins.functions.op_decorator import op
 
 _HOMES = {
+    "BuildConfig": "mlirt.builder.config.build_config",
     "compile": "mlirt.builder.compile",
     "check_range": "mlirt.builder.number_range.check_range",
     "calibrate": "mlirt.builder.calibration.calibrate",
@@ -73,6 +76,7 @@ _HOMES = {
 
 __all__ = [
     "AccuracyWarning",
+    "BuildConfig",
     "Calibration",
     "CompileError",
     "DeadlineError",

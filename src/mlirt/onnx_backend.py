@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
+from mlirt.builder.config.build_config import BuildConfig
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.importing.refusals import ValueNeededError
 from mlirt.frontend.onnx.composed_values import GivenShapes, holds_sequence, is_composed, put_together, taken_apart
@@ -39,8 +40,7 @@ class MlirtBackendRep(BackendRep):
 
     def __init__(self, model: onnx.ModelProto, target: str, **options: Any) -> None:
         self._model = model
-        self._target = target
-        self._options = options
+        self._config = BuildConfig.of(options.pop("config", None), {"target": target, **options})
         stored = {tensor.name for tensor in model.graph.initializer}
         self._declared = [value for value in model.graph.input if value.name not in stored]
         self._inputs = [value.name for value in self._declared]
@@ -131,7 +131,7 @@ class MlirtBackendRep(BackendRep):
     def _built(self, constants: Mapping[str, Array], shapes: GivenShapes) -> EngineLike:
         from mlirt.builder.compile import compile
 
-        return compile(self._model, self._target, constants=constants, input_shapes=shapes or None, **self._options)
+        return compile(self._model, config=self._config.replace(constants=constants, input_shapes=shapes))
 
 
 def _value(value: Any, name: str) -> Any:

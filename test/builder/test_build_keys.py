@@ -12,9 +12,11 @@ import pytest
 from onnx_models import one_node, write_model
 from repeat_plugin import RepeatCreator
 
-from mlirt.builder import compile as compiling
 from mlirt.builder.build import BuildOptions
 from mlirt.builder.build_keys import model_key, network_key, own_sources
+from mlirt.builder.config.build_config import BuildConfig, settings
+from mlirt.builder.config.setting import setting_of
+from mlirt.builder.inner_tensors import InnerOutputs
 from mlirt.builder.profiles import Profile
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
@@ -25,17 +27,7 @@ from mlirt.passes.remarks import Remarks, recording
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
 
 OPTIONS = BuildOptions()
-ARGUMENTS: dict[str, object] = {
-    "calibration": None,
-    "dump_phases": None,
-    "timing_cache": None,
-    "algorithm_selector": None,
-    "pipeline": None,
-    "remarks": None,
-    "plugins": (),
-    "heuristic": True,
-    "precision": "fp32",
-}
+CONFIG = BuildConfig(heuristic=True)
 
 
 def _model() -> onnx.ModelProto:
@@ -98,26 +90,28 @@ def test_changed_pipelines_remarks_and_plugins_have_none(tmp_path: Path) -> None
     (tmp_path / "plugin.py").write_text("")
     with using([tmp_path / "plugin.py"]):
         assert _network_key() is None
-        assert model_key(_model(), "cpu", ARGUMENTS) is None
-    assert model_key(tmp_path / "network.mlir", "cpu", ARGUMENTS) is None
+        assert model_key(_model(), "cpu", CONFIG) is None
+    assert model_key(tmp_path / "network.mlir", "cpu", CONFIG) is None
 
 
 def test_models_by_their_bytes() -> None:
-    found = model_key(_model(), "cpu", ARGUMENTS)
+    found = model_key(_model(), "cpu", CONFIG)
     assert found is not None
-    assert found == model_key(_model().SerializeToString(deterministic=True), "cpu", ARGUMENTS)
-    assert found != model_key(one_node("Tanh", [np.ones((2, 3), np.float32)])[0], "cpu", ARGUMENTS)
-    assert found != model_key(_model(), "cpu", {**ARGUMENTS, "constants": {"x": np.ones((2, 3), np.float32)}})
-    assert model_key(_model(), "reference", ARGUMENTS) is None
-    for name in ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "pipeline", "remarks", "plugins"):
-        assert model_key(_model(), "cpu", {**ARGUMENTS, name: "something"}) is None
+    assert found == model_key(_model().SerializeToString(deterministic=True), "cpu", CONFIG)
+    assert found != model_key(one_node("Tanh", [np.ones((2, 3), np.float32)])[0], "cpu", CONFIG)
+    assert found != model_key(_model(), "cpu", CONFIG.replace(constants={"x": np.ones((2, 3), np.float32)}))
+    assert model_key(_model(), "reference", CONFIG) is None
+    more = CONFIG.replace(precision="int8")
+    for name in ("calibration", "dump_phases", "timing_cache", "algorithm_selector", "remarks", "plugins"):
+        assert model_key(_model(), "cpu", more.replace(**{name: "something"})) is None
+    assert model_key(_model(), "cpu", CONFIG.replace(pipeline=["without=cse"])) is None
 
 
 def test_arrays_among_the_arguments_count_with_all_their_elements() -> None:
     zeros = np.zeros(5000, np.float32)
     other = zeros.copy()
     other[2500] = 1
-    keys = {model_key(_model(), "cpu", {**ARGUMENTS, "constants": {"x": array}}) for array in (zeros, other)}
+    keys = {model_key(_model(), "cpu", CONFIG.replace(constants={"x": array})) for array in (zeros, other)}
     assert len(keys) == 2
 
 
@@ -126,17 +120,17 @@ def test_a_model_with_files_beside_it_has_none(tmp_path: Path) -> None:
     model, _ = one_node("MatMul", [np.ones((2, 3), np.float32), np.ones((3, 300), np.float32)], constants=[1])
     path = tmp_path / "model.onnx"
     write_model(model, path)
-    assert model_key(path, "cpu", ARGUMENTS) is not None
+    assert model_key(path, "cpu", CONFIG) is not None
     save(model, str(path), save_as_external_data=True, location="weights", size_threshold=16)
-    assert model_key(path, "cpu", ARGUMENTS) is None
-    assert model_key(tmp_path / "nowhere.onnx", "cpu", ARGUMENTS) is None
+    assert model_key(path, "cpu", CONFIG) is None
+    assert model_key(tmp_path / "nowhere.onnx", "cpu", CONFIG) is None
 
 
 def test_a_registered_plugin_could_stand_for_any_node() -> None:
     creator = RepeatCreator()
     assert get_plugin_registry().register_creator(creator, "keys")
     try:
-        assert model_key(_model(), "cpu", ARGUMENTS) is None
+        assert model_key(_model(), "cpu", CONFIG) is None
     finally:
         get_plugin_registry().deregister_creator(creator)
 
@@ -147,7 +141,14 @@ def test_the_compiler_knows_its_own_files() -> None:
     assert own_sources() == own_sources()
 
 
-def test_all_arguments_of_compile_are_in_the_key() -> None:
-    """`compile` hands on what it was given by name, so that a new argument cannot be forgotten."""
-    source = Path(compiling.__file__).read_text(encoding="utf-8")
-    assert "arguments = dict(locals())" in source
+def test_every_setting_says_its_part_in_the_key() -> None:
+    """A setting is in the key unless it says otherwise; these say that the plan does not follow from them."""
+    apart = {one.name for one in settings() if setting_of(one).key == "apart"}
+    assert apart == {"progress", "spin_ms", "shape_cache_mb", "threads", "streams"}
+    first = model_key(_model(), "cpu", CONFIG)
+    other = CONFIG.replace(progress=_watch, spin_ms=1, shape_cache_mb=2, threads=3, streams=4, target="cpu")
+    assert model_key(_model(), "cpu", other) == first
+    for changed in ({"obey_layer_precisions": True}, {"profiles": {"x": [[1], [2], [3]]}}, {"workspace": 5}):
+        assert model_key(_model(), "cpu", CONFIG.replace(**changed)) not in (None, first)
+    assert model_key(_model(), "cpu", CONFIG, "other") not in (None, first)
+    assert model_key(_model(), "cpu", CONFIG, "", InnerOutputs(("a",))) not in (None, first)

@@ -10,7 +10,7 @@ from small_network import network
 
 import mlirt
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
-from mlirt.builder.compile import imported
+from mlirt.builder.model_network import imported
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.passes.pipeline import PipelineOptions, run_phases

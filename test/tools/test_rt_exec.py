@@ -19,6 +19,7 @@ from onnx import helper
 from onnx_models import model_of, numbers, write_model
 from tiny_plan import tiny_parts
 
+from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.host import gpu_is_here
 from mlirt.errors import CompileError
 from mlirt.runtime.engine import load
@@ -241,13 +242,13 @@ def builder(monkeypatch: pytest.MonkeyPatch) -> Callable[[Builder], None]:
 
 
 def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path) -> None:
-    asked: list[Any] = []
-    tactics: list[Any] = []
+    asked: list[BuildConfig] = []
 
-    def build(*arguments: Any, progress: Callable[[str, int, int], None], **choice: Any) -> Any:
-        asked.append(arguments)
-        tactics.append(choice)
-        progress("kernels", 1, 2)
+    def build(path: str, *, config: BuildConfig) -> Any:
+        assert path == model
+        asked.append(config.replace(progress=None))
+        assert config.progress is not None
+        config.progress("kernels", 1, 2)
         return load(plan)
 
     builder(build)
@@ -263,33 +264,49 @@ def test_building(builder: Callable[[Builder], None], plan: str, tmp_path: Path)
     assert run(f"--onnx={model}", "--buildOnly", "--tacticSources=-CUDNN,+CUBLAS_LT") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--shapeCache=1.5") == 0
     assert run(f"--onnx={model}", "--buildOnly", "--threads=6", "--streams=3") == 0
-    counts = {"avg_timing_iterations": 10, "min_timing_iterations": 7}
-    borders: dict[str, Any] = {"input_formats": [], "output_formats": [], "direct_io": False}
-    usual: dict[str, Any] = {
-        "timing_cache": None,
-        "heuristic": False,
-        "tactic_sources": (),
-        "workspace": None,
-        "shape_cache_mb": None,
-        "threads": None,
-        "streams": 1,
-        **counts,
-        **borders,
-    }
-    assert tactics[:2] == [usual, usual]
-    assert tactics[2] == {**usual, "timing_cache": "t", "heuristic": True, "min_timing_iterations": 3}
-    assert tactics[3] == {**usual, "tactic_sources": ("CUBLAS_LT",)}
-    assert tactics[4] == {**usual, "shape_cache_mb": 1.5}
-    assert tactics[5] == {**usual, "threads": 6, "streams": 3}
+    usual = BuildConfig(streams=1)
     assert asked == [
-        (model, "cpu", "fp16", {"x": ((1, 4), (2, 4), (8, 4))}),
-        (model, "auto", "fp32", {"x": ((2, 4), (2, 4), (2, 4))}),
-        (model, "auto", "fp32", None),
-        (model, "auto", "fp32", None),
-        (model, "auto", "fp32", None),
-        (model, "auto", "fp32", None),
+        usual.replace(target="cpu", precision="fp16", profiles={"x": ((1, 4), (2, 4), (8, 4))}),
+        usual.replace(profiles={"x": ((2, 4), (2, 4), (2, 4))}),
+        usual.replace(timing_cache="t", heuristic=True, min_timing_iterations=3),
+        usual.replace(tactic_sources=["CUBLAS_LT"]),
+        usual.replace(shape_cache_mb=1.5),
+        usual.replace(threads=6, streams=3),
     ]
     assert saved.read_bytes() == Path(plan).read_bytes()
+
+
+def test_flags_go_before_the_settings_of_a_file(
+    builder: Callable[[Builder], None], plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[BuildConfig] = []
+
+    def build(path: str, *, config: BuildConfig) -> Any:
+        asked.append(config.replace(progress=None))
+        return load(plan)
+
+    builder(build)
+    (tmp_path / "m.onnx").write_bytes(b"onnx")
+    kept = BuildConfig(
+        "cpu", "int8+fp16", {"x": [(1, 4), (2, 4), (8, 4)]}, calibration="a.calib", streams=2, workspace=1 << 20
+    )
+    kept.save(tmp_path / "a.json")
+    file, model = f"--config={tmp_path / 'a.json'}", f"--onnx={tmp_path / 'm.onnx'}"
+    assert run(model, file, "--buildOnly") == 0
+    assert run(model, file, "--buildOnly", "--shapes=x:3x4") == 0
+    assert run(model, file, "--buildOnly", "--int8", "--streams=1", "--workspace=2", "--avgTiming=10") == 0
+    assert run(model, file, "--buildOnly", "--minShapes=x:1x4", "--maxShapes=x:2x4", "--target=auto") == 0
+    assert asked[:2] == [kept, kept]
+    assert asked[2] == kept.replace(precision="int8", streams=1, workspace=2 << 20)
+    assert asked[3] == kept.replace(profiles={"x": [(1, 4), (2, 4), (2, 4)]}, target="auto")
+    kept.replace(device="cpu-avx2").save(tmp_path / "a.json")
+    for flags in ([], ["--device=0"], ["--device=cpu-128"]):
+        assert run(model, file, "--buildOnly", *flags) == 0
+    assert [one.device for one in asked[4:]] == ["cpu-avx2", "cpu-avx2", "cpu-128"]
+    (tmp_path / "b.toml").write_text("precison = 'fp16'")
+    message = failure(capsys, model, f"--config={tmp_path / 'b.toml'}")
+    assert "b.toml: there is no setting 'precison' of a build; did you mean 'precision'?" in message
+    assert "--config is for building" in failure(capsys, f"--loadEngine={plan}", file)
 
 
 def test_a_build_that_fails(
@@ -373,35 +390,35 @@ def test_types_and_formats_of_inputs_and_outputs(
     builder: Callable[[Builder], None], plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Row 30.2."""
-    asked: list[dict[str, Any]] = []
+    asked: list[BuildConfig] = []
 
-    def build(*_: Any, progress: Any, **choice: Any) -> Any:
-        asked.append(choice)
+    def build(path: str, *, config: BuildConfig) -> Any:
+        asked.append(config)
         return load(plan)
 
     builder(build)
     (tmp_path / "m.onnx").write_bytes(b"onnx")
     spec = ["--inputIOFormats=fp16:chw,fp32:hwc+chw", "--outputIOFormats=int8:chw4", "--directIO", "--workspace=0.5"]
     assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", *spec) == 0
-    assert asked[0]["input_formats"] == ["fp16:chw", "fp32:hwc+chw"]
-    assert asked[0]["output_formats"] == ["int8:chw4"]
-    assert (asked[0]["direct_io"], asked[0]["workspace"]) == (True, 1 << 19)
+    assert asked[0].input_formats == ("fp16:chw", "fp32:hwc+chw")
+    assert asked[0].output_formats == ("int8:chw4",)
+    assert (asked[0].direct_io, asked[0].workspace) == (True, 1 << 19)
     pool = "--memPoolSize=workspace:2,dlaSRAM:1"
     spec = ["--layerOutputTypes=a:fp16+fp32,b:int32,*:fp32", "--layerPrecisions=*:fp16", "--precisionConstraints=obey"]
     assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", pool, *spec) == 0
-    assert asked[1]["workspace"] == 2 << 20
-    assert asked[1]["layer_precisions"] == {"a": "fp16", "*": "fp16"}
+    assert asked[1].workspace == 2 << 20
+    assert asked[1].layer_precisions == {"a": "fp16", "*": "fp16"}
     assert "--memPoolSize=dlaSRAM has no effect: there is no DLA." in capsys.readouterr().out
     sources = "--tacticSources=+CUBLAS_LT,+CUBLAS,+JIT_CONVOLUTIONS"
     previews = "--preview=-fasterDynamicShapes0805"
     assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", sources, previews) == 0
-    assert asked[2]["tactic_sources"] == ("CUBLAS_LT",)
+    assert asked[2].tactic_sources == ("CUBLAS_LT",)
     out = capsys.readouterr().out
     for name in ("--tacticSources=+CUBLAS", "--tacticSources=+JIT_CONVOLUTIONS", previews):
         assert f"[W] {name} has no effect" in out
     previews = "--preview=+disableExternalTacticSourcesForCore0805"
     assert run(f"--onnx={tmp_path / 'm.onnx'}", "--buildOnly", sources, previews) == 0
-    assert asked[3]["tactic_sources"] == ()
+    assert asked[3].tactic_sources == ()
 
 
 def test_weights_that_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: str) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from mlirt.dialects import registry
+from mlirt.tools.documentation.config_page import config_page
 from mlirt.tools.documentation.dialect_page import dialect_page
 from mlirt.tools.documentation.feature_page import PAGE as FEATURES
 from mlirt.tools.documentation.feature_page import feature_page
@@ -23,6 +24,7 @@ def _dialect(name: str) -> str:
 # Written from definitions alone.
 GENERATED: Mapping[str, Callable[[], str]] = {
     **{f"docs/dialects/{name}.md": partial(_dialect, name) for name in registry.dialect_names()},
+    "docs/build-config.md": config_page,
     "docs/passes.md": pass_page,
     "docs/onnx-operators.md": operator_page,
     "docs/torch-operators.md": torch_operator_page,

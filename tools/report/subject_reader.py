@@ -78,13 +78,13 @@ def _built(path: str, arguments: Namespace) -> tuple[Engine, dict[str, KernelTex
         raise InvalidInputError("--from and --weights are for IR: give FILE.mlir")
     if not Path(path).is_file():
         raise InvalidInputError(f"cannot read {path}: there is no such file")
-    from mlirt.builder.compile import chosen_target
     from mlirt.builder.compile import compile as build
+    from mlirt.builder.config.build_config import BuildConfig
     from mlirt.tools.report.build_recorder import BuildRecorder
 
-    recorder = BuildRecorder(target=chosen_target(arguments.target))
-    ir = {"weights": arguments.weights, "from_phase": arguments.first} if is_ir else {}
-    engine = build(path, arguments.target, arguments.precision, progress=recorder.progress, remarks=recorder, **ir)
+    config = BuildConfig(arguments.target, arguments.precision, weights=arguments.weights, from_phase=arguments.first)
+    recorder = BuildRecorder(target=config.chosen_target())
+    engine = build(path, config=config.replace(progress=recorder.progress, remarks=recorder))
     recorder.close()
     assert isinstance(engine, Engine)
     return engine, recorder.kernels, recorder.facts(() if is_ir else model_nodes(path))

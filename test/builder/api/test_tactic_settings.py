@@ -12,6 +12,7 @@ from layer_networks import CollectingLogger, new_network
 import mlirt as trt
 from mlirt.builder.api import builder_config
 from mlirt.builder.api.builder_config import IBuilderConfig
+from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.tactics import tuning
 from mlirt.errors import InvalidInputError
 
@@ -176,11 +177,12 @@ def test_no_library_with_the_preview_feature_28_2(monkeypatch: pytest.MonkeyPatc
     """DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 goes before what `set_tactic_sources` asks for."""
     asked: list[Sequence[str]] = []
 
-    def noted(*_: object, sources: Sequence[str], **__: object) -> object:
-        asked.append(sources)
+    def noted(asked_for: BuildConfig, target: str) -> object:
+        assert target == "cuda"
+        asked.append(asked_for.tactic_sources)
         raise InvalidInputError("no further")
 
-    monkeypatch.setattr("mlirt.builder.api.network_build.tuning", noted)
+    monkeypatch.setattr("mlirt.builder.api.network_build.tuning_of", noted)
     builder = trt.Builder(CollectingLogger())
     config = builder.create_builder_config()
     config.target = "cuda"

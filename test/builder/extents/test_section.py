@@ -9,8 +9,8 @@ from growth_networks import KINDS
 
 import mlirt
 from mlirt.builder.build import build_plan
-from mlirt.builder.compile import imported
 from mlirt.builder.extents import section
+from mlirt.builder.model_network import imported
 from mlirt.dialects.context import RtContext
 from mlirt.runtime.manifest import Manifest
 

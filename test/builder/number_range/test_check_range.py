@@ -15,7 +15,7 @@ from onnx import helper
 from onnx_models import model_of, numbers, write_model
 
 import mlirt
-from mlirt.builder.compile import asked_precisions, imported
+from mlirt.builder.model_network import asked_precisions, imported
 from mlirt.builder.number_range.range_report import Departure
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import interpret

@@ -12,7 +12,7 @@ from onnx import helper
 from onnx_models import model_of
 from xdsl.utils.test_value import create_ssa_value
 
-from mlirt.builder.compile import imported
+from mlirt.builder.model_network import imported
 from mlirt.dialects.context import RtContext
 
 
