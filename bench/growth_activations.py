@@ -23,9 +23,9 @@ from growth_activation_networks import NETWORKS
 from growth_live_sets import read
 
 from mlirt.builder.host import cpu_target, cuda_target
+from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.errors import MlirtError
 from mlirt.frontend.onnx.importer import import_model

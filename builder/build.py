@@ -21,6 +21,7 @@ from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records
+from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.builder.profiles import read_profiles
 from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
 from mlirt.counted_warnings import warnings_so_far
@@ -28,7 +29,6 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.features import features_of
 from mlirt.dialects.pass_plugins import active
-from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.errors import reports_shortage
 from mlirt.passes.pass_levels import LevelWarnings

@@ -14,60 +14,98 @@ images [n, c, h, w] with kernels [k, c / groups, r, s], all without gaps, with `
 of a library is one of a list, never a path.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from mlirt.runtime.json_record import JsonRecord
+from mlirt.runtime.record_kinds import FLAG, TEXT, exactly, items, one_of, texts, whole
+from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, read_record, stored
 
 _ELEMENTS = ("float16", "bfloat16", "float32", "int8", "int32")
 _ACTIVATIONS = {"matmul": ("none", "relu", "gelu_tanh"), "convolution": ("none", "relu")}
 _FAMILIES = {"cublas_lt": "matmul", "cudnn": "convolution"}
 _NUMBERS = {"matmul": 10, "convolution": 9}
-_COMMON = ("elements", "activation", "rounded", "proposal", "workspace_bytes")
-_OWN = {"matmul": ("transposed",), "convolution": ("stride", "dilation", "padding", "channels_last", "groups")}
 _MOST_PROPOSALS = 64
 _MOST_WORKSPACE = 1 << 32
 _MOST_STEPS = 1 << 20
+
+
+def _flags(value: Any, scope: Scope, given: Given) -> tuple[bool, ...]:
+    found = items(value, 2)
+    if len(found) != 2 or not all(isinstance(one, bool) for one in found):
+        raise Fault("expected true or false for both operands")
+    return tuple(found)
+
 
 LIBRARIES = tuple(_FAMILIES)
 
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """What a library is asked for. `elements` are those of both operands, the result and, if there is one, the bias."""
+    """What a library is asked for; there are pointers to both operands, the result, workspace and, if any, a bias."""
 
     library: str
-    elements: tuple[str, ...]
-    activation: str
-    rounded: bool
+    elements: tuple[str, ...] = field(metadata=stored(texts(4)))
+    """Of both operands, the result and, if there is one, the bias."""
+    activation: str = field(metadata=stored(TEXT))
+    """None, relu or, of products, gelu_tanh."""
+    rounded: bool = field(metadata=stored(FLAG, default=False))
     """Whether float32 may be read with 10 bits of mantissa."""
-    proposal: int
+    proposal: int = field(metadata=stored(whole(0, _MOST_PROPOSALS)))
     """Which of the library's ways to do it."""
-    workspace_bytes: int
+    workspace_bytes: int = field(metadata=stored(whole(0, _MOST_WORKSPACE)))
 
     @property
     def is_biased(self) -> bool:
         return len(self.elements) > 3
+
+    def check(self, scope: Scope) -> None:
+        """The elements and the activation are those that the library knows."""
+        known = _ACTIVATIONS[_FAMILIES[self.library]]
+        if len(self.elements) < 3 or any(element not in _ELEMENTS for element in self.elements):
+            raise Fault(f"expected three or four of {', '.join(_ELEMENTS)}", ".elements")
+        if self.activation not in known:
+            raise Fault(f"expected one of {', '.join(known)}, got {self.activation[:40]!r}", ".activation")
+
+    def check_kernel(self, symbol: str, args: Sequence[str]) -> None:
+        """A kernel of this symbol and these arguments stands for the call."""
+        family = _FAMILIES[self.library]
+        if symbol != family:
+            raise Fault(f"{self.library} computes a {family!r}", ".symbol")
+        pointers, numbers = len(self.elements) + 1, _NUMBERS[family]
+        if list(args) != ["ptr"] * pointers + ["i64"] * numbers:
+            raise Fault(f"expected {pointers} pointers and {numbers} numbers", ".args")
 
 
 @dataclass(frozen=True)
 class LibraryProduct(LibraryCall):
     """A product of matrices; lines of `transposed` operands lie along their own dimension, not along the depth."""
 
-    transposed: tuple[bool, bool]
+    transposed: tuple[bool, bool] = field(metadata=stored(Kind(_flags, "two of true or false")))
+    """For both operands."""
 
 
 @dataclass(frozen=True)
 class LibraryConvolution(LibraryCall):
     """A convolution of images; the steps are those down and across."""
 
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    padding: tuple[int, int]
-    channels_last: bool
-    groups: int
+    stride: tuple[int, int] = field(metadata=stored(exactly(2, 1, _MOST_STEPS)))
+    dilation: tuple[int, int] = field(metadata=stored(exactly(2, 1, _MOST_STEPS)))
+    padding: tuple[int, int] = field(metadata=stored(exactly(2, 0, _MOST_STEPS)))
+    channels_last: bool = field(metadata=stored(FLAG, default=False))
+    groups: int = field(metadata=stored(whole(1, _MOST_STEPS)))
 
+
+_CALLS: Mapping[str, type[LibraryCall]] = {"matmul": LibraryProduct, "convolution": LibraryConvolution}
+
+
+def _call(value: Any, scope: Scope, given: Given) -> LibraryCall | None:
+    library = given["library"]
+    return None if library is None else read_record(_CALLS[_FAMILIES[library]], value, scope, library=library)
+
+
+LIBRARY = one_of(*LIBRARIES, fault=lambda name: f"{name!r} is none of {', '.join(LIBRARIES)}")
+CALL = Kind(_call, "LibraryProduct or LibraryConvolution", records=tuple(_CALLS.values()))
 
 Queue = Callable[[int], None]
 
@@ -78,49 +116,3 @@ class Library(Protocol):
     def prepare(self, what: LibraryCall, addresses: Sequence[int], numbers: Sequence[int]) -> Queue:
         """What puts a call on a stream; raises `PlanError` where the library has no such one."""
         ...
-
-
-def parse_call(record: JsonRecord, args: Sequence[str]) -> LibraryCall:
-    """The call of a kernel's record, whose arguments have the types `args`."""
-    library = record.text("library")
-    if library not in LIBRARIES:
-        raise record.error("library", f"{library[:40]!r} is none of {', '.join(LIBRARIES)}")
-    family = _FAMILIES[library]
-    if record.text("symbol") != family:
-        raise record.error("symbol", f"{library} computes a {family!r}")
-    inner = JsonRecord(record.get("call"), f"{record.where}.call", (*_COMMON, *_OWN[family]))
-    elements, activation = inner.texts("elements", 4), inner.text("activation")
-    if len(elements) < 3 or any(element not in _ELEMENTS for element in elements):
-        raise inner.error("elements", f"expected three or four of {', '.join(_ELEMENTS)}")
-    if activation not in _ACTIVATIONS[family]:
-        raise inner.error("activation", f"expected one of {', '.join(_ACTIVATIONS[family])}, got {activation[:40]!r}")
-    if list(args) != ["ptr"] * (len(elements) + 1) + ["i64"] * _NUMBERS[family]:
-        raise record.error("args", f"expected {len(elements) + 1} pointers and {_NUMBERS[family]} numbers")
-    common = (
-        *(library, elements, activation, inner.flag("rounded")),
-        *(inner.integer("proposal", 0, _MOST_PROPOSALS), inner.integer("workspace_bytes", 0, _MOST_WORKSPACE)),
-    )
-    if family == "matmul":
-        return LibraryProduct(*common, transposed=_flags(inner, "transposed"))
-    return LibraryConvolution(
-        *common,
-        stride=_pair(inner, "stride", 1),
-        dilation=_pair(inner, "dilation", 1),
-        padding=_pair(inner, "padding", 0),
-        channels_last=inner.flag("channels_last"),
-        groups=inner.integer("groups", 1, _MOST_STEPS),
-    )
-
-
-def _flags(record: JsonRecord, key: str) -> tuple[bool, bool]:
-    found = record.items(key, 2)
-    if len(found) != 2 or any(not isinstance(one, bool) for one in found):
-        raise record.error(key, "expected true or false for both operands")
-    return bool(found[0]), bool(found[1])
-
-
-def _pair(record: JsonRecord, key: str, least: int) -> tuple[int, int]:
-    found = [one for one in record.items(key, 2) if isinstance(one, int) and not isinstance(one, bool)]
-    if len(found) != 2 or not all(least <= one <= _MOST_STEPS for one in found):
-        raise record.error(key, f"expected two whole numbers from {least} on")
-    return found[0], found[1]

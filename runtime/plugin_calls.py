@@ -6,58 +6,55 @@ the first `inputs` are read and the others written, then the lengths of all of t
 an entry for each tensor, `state` is the key of the weight whose bytes the plugin is made from (none: no bytes).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from mlirt.runtime.data_types import SAFETENSORS_NAMES, numpy_dtype
-from mlirt.runtime.json_record import JsonRecord
+from mlirt.runtime.record_kinds import TEXT, numbers, texts, whole
+from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, stored
 
-_FIELDS = ("version", "namespace", "state", "inputs", "elements", "ranks")
 _MOST_TENSORS = 256
 _MAX_RANK = 8
 
 
+def _weight(value: Any, scope: Scope, given: Given) -> str:
+    if TEXT.read(value, scope, given) not in scope.weights:
+        raise Fault(f"there is no weight {value[:80]!r}")
+    return value
+
+
 @dataclass(frozen=True)
 class PluginCall:
-    """Which plugin computes a launch, and what it is passed."""
+    """Which plugin computes a launch, and what it is passed; its name is the kernel's symbol."""
 
     name: str
-    version: str
-    namespace: str
-    state: str | None
-    inputs: int
-    elements: tuple[str, ...]
-    ranks: tuple[int, ...]
+    version: str = field(metadata=stored(TEXT))
+    namespace: str = field(metadata=stored(TEXT))
+    state: str | None = field(metadata=stored(Kind(_weight, "key of a weight"), default=None))
+    """The bytes that the plugin is made from; none without it."""
+    inputs: int = field(metadata=stored(whole(0, _MOST_TENSORS)))
+    """How many of the tensors are read; the others are written."""
+    elements: tuple[str, ...] = field(metadata=stored(texts(_MOST_TENSORS)))
+    """The element type of each tensor."""
+    ranks: tuple[int, ...] = field(
+        metadata=stored(numbers(0, _MAX_RANK, _MOST_TENSORS, f"expected whole numbers up to {_MAX_RANK}"))
+    )
+    """The number of dimensions of each."""
 
+    def check(self, scope: Scope) -> None:
+        """Each tensor has a type and a rank, and the inputs are among them."""
+        if len(self.ranks) != len(self.elements) or any(one not in SAFETENSORS_NAMES for one in self.elements):
+            raise Fault("expected a data type and a rank for each tensor", ".elements")
+        if self.inputs > len(self.ranks):
+            raise Fault(f"expected a whole number in [0, {len(self.ranks)}], got {self.inputs}", ".inputs")
 
-def parse_plugin(
-    record: JsonRecord, args: Sequence[str], written: frozenset[int], weight_sizes: Mapping[str, int]
-) -> PluginCall | None:
-    """The call of a kernel's record, whose arguments have the types `args`; None for another kind of kernel."""
-    if record.get("plugin", None) is None:
-        return None
-    inner = JsonRecord(record.get("plugin"), f"{record.where}.plugin", _FIELDS)
-    elements, ranks = inner.texts("elements", _MOST_TENSORS), _ranks(inner)
-    if len(ranks) != len(elements) or any(element not in SAFETENSORS_NAMES for element in elements):
-        raise inner.error("elements", "expected a data type and a rank for each tensor")
-    if list(args) != ["ptr"] * len(ranks) + ["i64"] * sum(ranks):
-        raise record.error("args", f"expected {len(ranks)} pointers and {sum(ranks)} lengths")
-    inputs = inner.integer("inputs", 0, len(ranks))
-    if written != frozenset(range(inputs, len(ranks))):
-        raise record.error("written", "a plugin writes its outputs")
-    state = inner.optional_text("state")
-    if state is not None and state not in weight_sizes:
-        raise inner.error("state", f"there is no weight {state[:80]!r}")
-    names = record.text("symbol"), inner.text("version"), inner.text("namespace")
-    return PluginCall(*names, state, inputs, elements, ranks)
-
-
-def _ranks(record: JsonRecord) -> tuple[int, ...]:
-    items = record.items("ranks", _MOST_TENSORS)
-    found = tuple(one for one in items if isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= _MAX_RANK)
-    if len(found) != len(items):
-        raise record.error("ranks", f"expected whole numbers up to {_MAX_RANK}")
-    return found
+    def check_kernel(self, args: Sequence[str], written: frozenset[int]) -> None:
+        """A kernel of these arguments stands for the call: a pointer to each tensor, then all their lengths."""
+        if list(args) != ["ptr"] * len(self.ranks) + ["i64"] * sum(self.ranks):
+            raise Fault(f"expected {len(self.ranks)} pointers and {sum(self.ranks)} lengths", ".args")
+        if written != frozenset(range(self.inputs, len(self.ranks))):
+            raise Fault("a plugin writes its outputs", ".written")
 
 
 def dense_extents(call: PluginCall, args: Sequence[object]) -> dict[int, tuple[int, int]] | str:

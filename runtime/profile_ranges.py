@@ -1,20 +1,32 @@
 """The shapes that the optimization profiles of a plan allow: those of a run are within one of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.record_kinds import MAX_RANK, numbers
+from mlirt.runtime.record_schema import Fault, stored
 
 Shape = tuple[int, ...]
+_LENGTHS = numbers(0, (1 << 48) - 1, MAX_RANK, "expected lengths of dimensions")
 
 
 @dataclass(frozen=True)
 class ShapeRange:
     """The shapes of one input that a profile covers."""
 
-    minimum: Shape
-    optimum: Shape
-    maximum: Shape
+    minimum: Shape = field(metadata=stored(_LENGTHS, key="min"))
+    optimum: Shape = field(metadata=stored(_LENGTHS, key="opt"))
+    maximum: Shape = field(metadata=stored(_LENGTHS, key="max"))
+
+    def check_rank(self, rank: int) -> None:
+        """Raise `Fault` unless these are shapes of so many dimensions, one within the others."""
+        shapes = {".min": self.minimum, ".opt": self.optimum, ".max": self.maximum}
+        for path, shape in shapes.items():
+            if len(shape) != rank:
+                raise Fault(f"expected {rank} dimensions", path)
+        if any(not low <= best <= high for low, best, high in zip(*shapes.values(), strict=True)):
+            raise Fault("expected min <= opt <= max in every dimension", ".opt")
 
     def beyond(self, shape: Sequence[int]) -> int | None:
         """The first axis on which a shape is too short or too long; None where there is none, or for another rank."""

@@ -1,10 +1,12 @@
 """What a run does in which order: launches, branches, loops, and checks of what only the run itself can tell."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
+from mlirt.runtime.record_kinds import FORMULA, MANY, TEXT, each, index, items, nested, one_of
+from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, as_table, read_record, stored
 
 RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
     "equal": lambda left, right: left == right,
@@ -14,39 +16,84 @@ RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
 }
 
 
+_MAX_DEPTH = 64
+
+
+def _no_relation(name: str) -> str:
+    return f"{name!r} is none of {', '.join(RELATIONS)}"
+
+
+def _steps(value: Any, scope: Scope, given: Given) -> "Program":
+    scope.depth += 1
+    if scope.depth > _MAX_DEPTH:
+        raise Fault(f"is nested deeper than {_MAX_DEPTH}")
+    found = tuple(each(items(value, MANY), lambda one: _step(one, scope)))
+    scope.depth -= 1
+    return found
+
+
+def _step(raw: object, scope: Scope) -> "Step":
+    """A launch by its index, or the record that the keys tell."""
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    table = as_table(raw)
+    kind = next((one for key, one in STEPS.items() if table.get(key) is not None), Branch)
+    return read_record(kind, table, scope)
+
+
+def _size(value: Any, scope: Scope, given: Given) -> str:
+    if TEXT.read(value, scope, given) not in scope.sizes:
+        raise Fault(f"{value[:40]!r} is none of the plan's sizes")
+    return value
+
+
+def _no_value(scope: Scope, given: Given) -> int:
+    """None, with a word."""
+    if given["word"] is None:
+        raise Fault("is missing", ".value")
+    return 0
+
+
+_INNER = Kind(_steps, "[step]")
+
+
 @dataclass(frozen=True)
 class Place:
-    """A byte or a word in memory that decides something: `offset` bytes into a buffer."""
+    """A byte or a word in memory that decides something."""
 
-    buffer: int
-    offset: Expression
+    buffer: int = field(metadata=stored(index("buffers")))
+    offset: Expression = field(metadata=stored(FORMULA, default=0))
+    """In bytes."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The steps of `then` where the byte is not 0, else those of `otherwise`."""
+    """The steps of `then` where the byte is not 0, else those of `else`."""
 
-    condition: Place
-    then: "Program"
-    otherwise: "Program"
+    condition: Place = field(metadata=stored(nested(Place), key="if"))
+    then: "Program" = field(metadata=stored(_INNER, default=()))
+    otherwise: "Program" = field(metadata=stored(_INNER, key="else", default=()))
 
 
 @dataclass(frozen=True)
 class Loop:
-    """`before`, then, as long as the byte is not 0, `body` and `before` again."""
+    """`before`, then while the byte is not 0 `body` and `before` again."""
 
-    condition: Place
-    before: "Program"
-    body: "Program"
+    condition: Place = field(metadata=stored(nested(Place), key="while"))
+    before: "Program" = field(metadata=stored(_INNER, default=()))
+    body: "Program" = field(metadata=stored(_INNER, default=()))
 
 
 @dataclass(frozen=True)
 class SizeCheck:
-    """The run goes on only where a symbol has been taken for what the 64-bit word, or else the formula, says."""
+    """The run goes on only where a symbol has been taken for what the 64-bit word, or else the formula, says.
 
-    symbol: str
-    word: Place | None
-    value: Expression
+    It is made with guesses of the sizes; where one is another value, it is made again with that.
+    """
+
+    symbol: str = field(metadata=stored(Kind(_size, "one of the plan's sizes"), key="size"))
+    word: Place | None = field(metadata=stored(nested(Place), default=None))
+    value: Expression = field(metadata=stored(FORMULA, default=_no_value))
 
 
 @dataclass(frozen=True)
@@ -56,8 +103,8 @@ class Requirement:
     Without a place no run goes on.
     """
 
-    condition: Place | None
-    message: str
+    condition: Place | None = field(metadata=stored(nested(Place), key="require"))
+    message: str = field(metadata=stored(TEXT))
 
 
 @dataclass(frozen=True)
@@ -72,12 +119,12 @@ class LengthRequirement:
     | multiple | left is a whole multiple of right |
     """
 
-    layer: str
-    relation: str
-    left: Expression
-    right: Expression
-    where: Expression
-    text: str
+    layer: str = field(metadata=stored(TEXT))
+    relation: str = field(metadata=stored(one_of(*RELATIONS, fault=_no_relation)))
+    left: Expression = field(metadata=stored(FORMULA))
+    right: Expression = field(metadata=stored(FORMULA))
+    where: Expression = field(metadata=stored(FORMULA))
+    text: str = field(metadata=stored(TEXT, key="fault"))
     """What is wrong otherwise; `{left}` and `{right}` stand for the lengths."""
 
     def fault(self, values: Mapping[str, int]) -> str | None:
@@ -99,6 +146,26 @@ class LengthRequirement:
         what = self.text.replace("{left}", str(left)).replace("{right}", str(right))
         return f"layer {self.layer}: {what}{formulas}"
 
+
+STEPS: Mapping[str, type["Branch | Loop | SizeCheck | Requirement | LengthRequirement"]] = {
+    "if": Branch,
+    "while": Loop,
+    "size": SizeCheck,
+    "require": Requirement,
+    "layer": LengthRequirement,
+}
+"""The steps of a program that are no launch, by the key that tells them."""
+
+
+def _read_program(value: Any, scope: Scope, given: Given) -> "Program":
+    found, count = _steps(value, scope, given), scope.counts["launches"]
+    if list(launches(found)) != list(range(count)):
+        raise Fault(f"expected each of the {count} launches once, in order")
+    return found
+
+
+PROGRAM = Kind(_read_program, "[step]", records=tuple(STEPS.values()))
+"""Steps are launches, by index, and the records that follow here."""
 
 AGREEMENT_KINDS = ("equal", "equal_or_one")
 

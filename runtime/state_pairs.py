@@ -3,54 +3,44 @@
 In the manifest: `"state": [{"input": index, "output": index, "initial": section}]`; `initial` may be missing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.json_record import JsonRecord
+from mlirt.runtime.record_kinds import index, section
+from mlirt.runtime.record_schema import Fault, Scope, stored
 
 if TYPE_CHECKING:
     from mlirt.atomic_file import Bytes
     from mlirt.runtime.manifest import Manifest, Tensor
 
-_FIELDS = ("input", "output", "initial")
-_MANY = 1 << 16
-
 
 @dataclass(frozen=True)
 class StatePair:
-    """An input that is what the output was in the run before, and the section with what it is in the first run."""
+    """An output that is an input of the next run."""
 
-    input: int
-    output: int
-    initial: str | None
+    input: int = field(metadata=stored(index("inputs")))
+    output: int = field(metadata=stored(index("outputs")))
+    initial: str | None = field(metadata=stored(section(), default=None))
+    """What the input is in the first run; zeros without it."""
+
+    def check(self, scope: Scope) -> None:
+        """The output could be the input."""
+        given = scope.inputs[self.input]
+        fault = mismatch(given, scope.outputs[self.output])
+        if fault or given.counts_runs:
+            raise Fault(fault or "the number of the run is no state", ".output")
 
 
-def parse_state(
-    top: JsonRecord, inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]", sections: Collection[str]
-) -> tuple[StatePair, ...]:
-    """The pairs of a manifest; raises `PlanError` where an output could not be the input."""
-    found: list[StatePair] = []
-    for i, raw in enumerate(top.items("state", _MANY, [])):
-        record = JsonRecord(raw, f"state[{i}]", _FIELDS)
-        pair = StatePair(
-            record.index("input", len(inputs), "inputs"),
-            record.index("output", len(outputs), "outputs"),
-            record.optional_text("initial") if record.get("initial", None) is not None else None,
-        )
-        if any(one.input == pair.input or one.output == pair.output for one in found):
-            raise record.error("input", "an input or an output is in two pairs")
-        fault = mismatch(inputs[pair.input], outputs[pair.output])
-        if fault or inputs[pair.input].counts_runs:
-            raise record.error("output", fault or "the number of the run is no state")
-        if pair.initial is not None and pair.initial not in sections:
-            raise record.error("initial", f"there is no section {pair.initial[:40]!r}")
-        found.append(pair)
-    return tuple(found)
+def check_pairs(pairs: "Sequence[StatePair]") -> None:
+    """No input and no output is in two pairs."""
+    inputs, outputs = {one.input for one in pairs}, {one.output for one in pairs}
+    if min(len(inputs), len(outputs)) < len(pairs):
+        raise Fault("an input or an output is in two pairs", ".state")
 
 
 def mismatch(given: "Tensor", made: "Tensor") -> str:

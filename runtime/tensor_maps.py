@@ -3,10 +3,12 @@
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, c_int, c_uint32, c_uint64, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.record_kinds import FLAG, in_range, numbers, one_of
+from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, stored
 
 _ALIGNMENT = 64
 # As the CUDA driver numbers them.
@@ -31,6 +33,18 @@ _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _L2_256_BYTES = 3
 ELEMENTS = tuple(_ELEMENTS)
 SWIZZLES = tuple(_SWIZZLES)
+_MAX_RANK = 5
+_CORNER = numbers(-(1 << 15), 1 << 15, _MAX_RANK)
+
+
+def _no_element(name: str) -> str:
+    return f"{name!r} is no element that a device can copy"
+
+
+def _swizzle(value: Any, scope: Scope, given: Given) -> int:
+    if in_range(value, 0, max(SWIZZLES)) not in SWIZZLES:
+        raise Fault(f"expected one of {SWIZZLES}, got {value}")
+    return value
 
 
 class EncodedMap(ctypes.Structure):
@@ -47,15 +61,27 @@ class MapLayout:
     With `tf32` copies round float32 to the nearest number with 10 bits of mantissa.
     """
 
-    element: str
+    element: str = field(metadata=stored(one_of(*ELEMENTS, fault=_no_element)))
+    """NumPy's name of the element type."""
     sizes: tuple[int, ...]
     steps: tuple[int, ...]
-    box: tuple[int, ...]
-    swizzle: int
-    lower: tuple[int, ...] = ()
-    upper: tuple[int, ...] = ()
-    stride: tuple[int, ...] = ()
-    tf32: bool = False
+    box: tuple[int, ...] = field(metadata=stored(numbers(1, 1024, _MAX_RANK), default=()))
+    """What a copy brings: a length for each dimension, or, of a window, pixels and channels."""
+    swizzle: int = field(metadata=stored(Kind(_swizzle, "0, 32, 64 or 128"), default=0))
+    """In groups of how many bytes the copy is permuted in shared memory."""
+    lower: tuple[int, ...] = field(default=(), metadata=stored(_CORNER, default=()))
+    """Where a window begins."""
+    upper: tuple[int, ...] = field(default=(), metadata=stored(_CORNER, default=()))
+    """Where it ends, beyond the sizes."""
+    stride: tuple[int, ...] = field(default=(), metadata=stored(numbers(1, 8, _MAX_RANK), default=()))
+    """The steps of a window, which walks over the dimensions but the first and the last."""
+    tf32: bool = field(default=False, metadata=stored(FLAG, default=False))
+    """Copies round float32 to 10 bits of mantissa."""
+
+    def check(self, scope: Scope) -> None:
+        """Only float32 is rounded."""
+        if self.tf32 and self.element != ROUNDED:
+            raise Fault(f"only {ROUNDED} is rounded, not {self.element}", ".tf32")
 
     def extent(self) -> int:
         """Bytes from the first element to the end of the last one."""

@@ -17,11 +17,11 @@ from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.ranges import Effort
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
 from mlirt.builder.extents.unknowns import Facts, Side
+from mlirt.builder.plan_writer.manifest import block_shape
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceKind, ReduceOp
 from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
 from mlirt.dialects.kernel.tile_pooling import TileMapOp
-from mlirt.dialects.plan.manifest import block_shape
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from mlirt.builder.cubin import stored
+from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.builder.tactics.network_of_one_op import Shape, input_shapes, network_of, op_of
 from mlirt.builder.tactics.repeated_launches import copy_key, repeated
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.worker import PARTS
-from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
 from mlirt.errors import MlirtError

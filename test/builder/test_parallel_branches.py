@@ -6,8 +6,8 @@ from typing import cast
 
 from branching_network import branching_network
 
+from mlirt.builder.plan_writer.manifest import manifest_of
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.plan.manifest import manifest_of
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.launch_accesses import accesses_of

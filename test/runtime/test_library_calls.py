@@ -10,7 +10,7 @@ import pytest
 from fake_driver import FakeDriver
 from lowered_network import parse_module
 
-from mlirt.dialects.plan.manifest import manifest_of
+from mlirt.builder.plan_writer.manifest import manifest_of
 from mlirt.errors import PlanError
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime import cublas_lt, cudnn, shared_libraries

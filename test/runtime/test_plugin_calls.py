@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from mlirt.errors import PlanError
-from mlirt.runtime.json_record import JsonRecord
-from mlirt.runtime.plugin_calls import PluginCall, parse_plugin
+from mlirt.runtime.manifest import Kernel
+from mlirt.runtime.plugin_calls import PluginCall
+from mlirt.runtime.record_schema import Fault, Scope, read_record
 
 ARGS = ["ptr", "ptr", "i64", "i64", "i64"]
 
@@ -19,8 +20,14 @@ def parsed(args: list[str] = ARGS, written: frozenset[int] = frozenset({1}), **c
         **{"elements": ["float32", "int8"], "ranks": [2, 1]},
         **changes,
     }
-    record = JsonRecord({"symbol": "Repeat", "plugin": plugin}, "kernels[0]", ("symbol", "plugin"))
-    return parse_plugin(record, args, written, {"key": 4})
+    record = {
+        **{"name": "repeat", "symbol": "Repeat", "object": {}, "args": args, "written": sorted(written)},
+        "plugin": plugin,
+    }
+    try:
+        return read_record(Kernel, record, Scope(weights={"key": 4})).plugin
+    except Fault as fault:
+        raise fault.within("kernels[0]").in_plan() from fault
 
 
 def test_record() -> None:
@@ -29,7 +36,6 @@ def test_record() -> None:
     found = parsed(state=None)
     assert found is not None
     assert found.state is None
-    assert parse_plugin(JsonRecord({}, "kernels[0]", ("plugin",)), [], frozenset(), {}) is None
 
 
 @pytest.mark.parametrize(

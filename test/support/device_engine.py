@@ -9,9 +9,9 @@ from lowered_network import parse_module
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.plan_file import make_plan

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
-
 from mlirt.builder.config.build_config import BuildConfig, default_of, settings
 from mlirt.builder.config.setting import Setting, setting_of
 from mlirt.tools.documentation.docstring_text import to_markdown
+from mlirt.tools.documentation.field_texts import field_texts
 
 _HEAD = """\
 # The settings of a build
@@ -46,13 +43,7 @@ def config_page() -> str:
 
 def described_settings() -> dict[str, str]:
     """What stands below each setting in the source, by its name."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(BuildConfig))).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
-    for field, text in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-            found[field.target.id] = inspect.cleandoc(str(ast.literal_eval(text.value)))
-    return found
+    return field_texts(BuildConfig)
 
 
 def _row(name: str, default: object, of: Setting) -> str:

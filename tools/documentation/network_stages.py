@@ -11,7 +11,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.dialects.plan.manifest import manifest_of
+from mlirt.builder.plan_writer.manifest import manifest_of
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import phase_names

@@ -14,6 +14,7 @@ from mlirt.tools.documentation.feature_page import feature_page
 from mlirt.tools.documentation.living_page import LivingPage
 from mlirt.tools.documentation.operator_page import operator_page
 from mlirt.tools.documentation.pass_page import pass_page
+from mlirt.tools.documentation.plan_page import plan_page
 from mlirt.tools.documentation.torch_operator_page import torch_operator_page
 
 
@@ -26,6 +27,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     **{f"docs/dialects/{name}.md": partial(_dialect, name) for name in registry.dialect_names()},
     "docs/build-config.md": config_page,
     "docs/passes.md": pass_page,
+    "docs/plan-format.md": plan_page,
     "docs/onnx-operators.md": operator_page,
     "docs/torch-operators.md": torch_operator_page,
 }

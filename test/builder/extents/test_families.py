@@ -14,10 +14,10 @@ from onnx import helper
 from onnx_models import model_of
 
 from mlirt.builder.build import BuildOptions, build_plan
+from mlirt.builder.plan_writer.manifest import manifest_of
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
-from mlirt.dialects.plan.manifest import manifest_of
 from mlirt.errors import PlanError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.runtime.expressions import evaluate

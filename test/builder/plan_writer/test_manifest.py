@@ -12,12 +12,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.plan.manifest import manifest_of, weight_keys
 from mlirt.dialects.quantization_notes import set_notes
 from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.dialects.trt.constant import ConstantOp

@@ -1,13 +1,14 @@
 """The table of contents of a plan file as plain data, read off a host program whose memory is planned.
 
-What only the builder knows is left out: `target`, `main`, `profiles`, and the `object` of each kernel.
+What is written has the fields of the runtime's records, under their keys. What only the build knows is left out:
+`target`, `main`, `profiles`, and the `object` of each kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeAlias, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -24,6 +25,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirt.builder.plan_writer.library_record import family_of, library_record
+from mlirt.builder.plan_writer.plugin_record import plugin_record
+from mlirt.builder.plan_writer.record import Fields, Record, record
 from mlirt.dialects.interpreter import counts_runs, entry_function, input_names, output_names, squeezed_outputs
 from mlirt.dialects.io_formats import IoFormat, input_formats, output_formats
 from mlirt.dialects.kernel.argument_effects import written_arguments
@@ -36,9 +40,7 @@ from mlirt.dialects.length_requirements import LengthRequirement, input_lengths_
 from mlirt.dialects.locations import names
 from mlirt.dialects.plan.control import Control, IfOp, RequireLengthsOp, RequireOp, SizeOp, WhileOp, ops_in
 from mlirt.dialects.plan.expression import Argument, ExpressionAttr
-from mlirt.dialects.plan.library_record import family_of, library_record
 from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, OutputOp, ViewOp, WeightOp
-from mlirt.dialects.plan.plugin_record import plugin_record
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
@@ -58,14 +60,30 @@ from mlirt.dialects.tensor_types import (
     stored_bytes,
 )
 from mlirt.errors import CompileError, UnsupportedError
+from mlirt.runtime.manifest import (
+    FORMAT,
+    Buffer,
+    BufferArgument,
+    FloatArgument,
+    IntArgument,
+    Kernel,
+    Launch,
+    Manifest,
+    MapArgument,
+    MapInArgument,
+    Symbol,
+    Tensor,
+)
+from mlirt.runtime.program import Branch, Loop, Place, Requirement, SizeCheck
+from mlirt.runtime.program import LengthRequirement as Length
+from mlirt.runtime.record_schema import formula_keys
+from mlirt.runtime.tensor_maps import MapLayout
 from mlirt.tensor_formats import layout_of
 from mlirt.version import __version__
 
-Record: TypeAlias = "dict[str, object]"
-
 
 def manifest_of(module: ModuleOp, name: str = "network") -> Record:
-    """The manifest of a module after the phase `memory`; runtime/plan_file.py says what each field means.
+    """The manifest of a module after the phase `memory`; runtime/manifest.py says what each field means.
 
     Raises `UnsupportedError` where a size depends on a symbol that no input dimension is.
     """
@@ -96,7 +114,7 @@ class _Writer:
 
     def manifest(self, name: str) -> Record:
         manifest: Record = {
-            "format": 2,
+            "format": FORMAT,
             "mlirt": __version__,
             "name": name,
             "symbols": [],
@@ -126,11 +144,11 @@ class _Writer:
         names, values, counts = input_names(self.function), self.function.body.block.args, counts_runs(self.function)
         formats, layers = input_formats(self.function), input_lengths_by_layer(self.function)
         for label, value, is_counter, format in zip(names, values, counts, formats, strict=True):
-            record = _tensor(label, value.type, self.buffers[sources[value]], format)
+            more: Fields = {"counts_runs": True} if is_counter else {}
             needed_by = [layers.get((value.index, axis), "") for axis in range(rank(value.type))]
             if any(needed_by) and format.logical is None:
-                record["needed_by"] = needed_by
-            yield record | {"counts_runs": True} if is_counter else record
+                more["needed_by"] = needed_by
+            yield _tensor("inputs", label, value.type, self.buffers[sources[value]], format, **more)
 
     def outputs(self) -> Iterator[Record]:
         terminator = self.host[-1]
@@ -141,87 +159,78 @@ class _Writer:
             owner = value.owner
             if not isinstance(owner, OutputOp):
                 raise CompileError(f"output {label!r} is not in a buffer: run convert-fused-to-kernel first")
-            record = _tensor(label, value.type, self.buffers[owner.buffer], format)
-            yield record | {"squeezed": True} if bare else record
+            more: Fields = {"squeezed": True} if bare else {}
+            yield _tensor("outputs", label, value.type, self.buffers[owner.buffer], format, **more)
 
     def buffer(self, op: object) -> Record:
         if isinstance(op, InputOp):
-            return {"kind": "input", "bytes": to_json(stored_bytes(op.source.type))}
+            return record(Buffer, kind="input", size=stored_bytes(op.source.type))
         if isinstance(op, WeightOp):
-            return {"kind": "weight", "bytes": op.bytes.value.data, "weight": op.value.key.data}
+            return record(Buffer, kind="weight", size=op.bytes.value.data, weight=op.value.key.data)
         if isinstance(op, ViewOp):
-            size, offset = to_json(op.bytes.value()), to_json(op.offset.value())
-            return {"kind": "arena", "bytes": size, "view_of": self.buffers[op.source], "view_offset": offset}
+            source, offset = self.buffers[op.source], op.offset.value()
+            return record(Buffer, kind="arena", size=op.bytes.value(), view_of=source, view_offset=offset)
         assert isinstance(op, BufferOp)
         if op.first is None or op.last is None:
             raise CompileError("a buffer has no lifetime: run plan-memory first")
-        return {
-            "kind": op.kind.data.value,
-            "bytes": to_json(op.bytes.value()),
-            "first": op.first.value.data,
-            "last": op.last.value.data,
-            **_halo(op),
-            "offset": None if op.offset is None else to_json(op.offset.value()),
-        }
+        lifetime = {"first": op.first.value.data, "last": op.last.value.data}
+        offset = None if op.offset is None else op.offset.value()
+        return record(Buffer, kind=op.kind.data.value, size=op.bytes.value(), offset=offset, **lifetime, **_halo(op))
 
     def kernel(self, op: KernelOp | LibraryOp | PluginOp) -> Record:
         if isinstance(op, LibraryOp):
             return library_record(op)
         if isinstance(op, PluginOp):
             return plugin_record(op)
-        record: Record = {
-            "name": op.sym_name.data,
-            "symbol": op.sym_name.data,
-            "block": block_shape(op),
-            "shared_bytes": _number(op.attributes.get("shared_bytes"), 0),
-            "args": [_argument_type(arg.type) for arg in op.body.block.args],
-            "written": written_arguments(op),
-        }
+        more: Fields = {flag: True for flag in ("dependent_launch", "cooperative") if flag in op.attributes}
         if "cluster" in op.attributes:
-            record["cluster"] = _number(op.attributes["cluster"], 1)
-        if "dependent_launch" in op.attributes:
-            record["dependent_launch"] = True
-        if "cooperative" in op.attributes:
-            record["cooperative"] = True
-        return record
+            more["cluster"] = _number(op.attributes["cluster"], 1)
+        return record(
+            Kernel,
+            "",
+            ("objects",),
+            name=op.sym_name.data,
+            symbol=op.sym_name.data,
+            block=block_shape(op),
+            shared_bytes=_number(op.attributes.get("shared_bytes"), 0),
+            args=[_argument_type(arg.type) for arg in op.body.block.args],
+            written=written_arguments(op),
+            **more,
+        )
 
     def launch(self, op: LaunchOp) -> Record:
-        record: Record = {
-            "kernel": self.used[op.kernel_name()],
-            "layer": self.layer_name(op),
-            "args": [self.argument(op, given) for given in op.arguments()],
-        }
+        more: Fields = {flag: True for flag in ("serial", "no_barrier") if flag in {**op.attributes, **op.properties}}
         if op.grid is not None:
-            record["grid"] = [to_json(size.value()) for size in op.grid]
-        record.update({flag: True for flag in ("serial", "no_barrier") if flag in {**op.attributes, **op.properties}})
-        return record
+            more["grid"] = [size.value() for size in op.grid]
+        args = [self.argument(op, given) for given in op.arguments()]
+        return record(Launch, kernel=self.used[op.kernel_name()], layer=self.layer_name(op), args=args, **more)
 
     def argument(self, op: LaunchOp, given: Argument) -> Record:
         if isinstance(given, ExpressionAttr):
-            return {"int": to_json(given.value())}
+            return record(IntArgument, value=given.value())
         if isinstance(given, FloatAttr):
-            return {"float": given.value.data}
+            return record(FloatArgument, value=given.value.data)
+        buffer = self.buffers[op.buffers[given.operand.data]]
         if isinstance(given, TensorMapAttr):
-            return {"map": self.tensor_map(given, self.buffers[op.buffers[given.operand.data]])}
-        record: Record = {"buffer": self.buffers[op.buffers[given.operand.data]], "offset": to_json(given.value())}
-        return record | {"part": given.part_numbers()} if given.part else record
+            return record(MapInArgument, map=self.tensor_map(given, buffer))
+        more = {"part": given.part_numbers()} if given.part else {}
+        return record(BufferArgument, buffer=buffer, offset=given.value(), **more)
 
     def tensor_map(self, given: TensorMapAttr, buffer: int) -> Record:
         size = byte_width(given.element)
-        record: Record = {
-            "buffer": buffer,
-            "offset": to_json(given.value()),
-            "element": element_name(given.element),
-            "sizes": [to_json(dim) for dim in given.size_list()],
-            "steps": [to_json(step * size) for step in given.step_list()],
-            "box": [length.data for length in given.box],
-            "swizzle": given.swizzle.data,
-        }
-        if given.tf32.data:
-            record["tf32"] = True
+        more: Fields = {"tf32": True} if given.tf32.data else {}
         if (walk := given.walk()) is not None:
-            record.update(lower=list(walk.lower), upper=list(walk.upper), stride=list(walk.stride))
-        return record
+            more.update(lower=list(walk.lower), upper=list(walk.upper), stride=list(walk.stride))
+        fixed = record(
+            MapLayout,
+            element=element_name(given.element),
+            box=[length.data for length in given.box],
+            swizzle=given.swizzle.data,
+            **more,
+        )
+        steps = [step * size for step in given.step_list()]
+        own = record(MapArgument, buffer=buffer, offset=given.value(), sizes=given.size_list(), steps=steps)
+        return own | fixed
 
     def layer_name(self, op: LaunchOp) -> str:
         return " + ".join(names(op.location)) or self.family(op)
@@ -242,7 +251,7 @@ class _Writer:
         tensors = [_described(type_, label) for type_, label in zip(given, labels, strict=True)]
         constant = [label == "" and op.tensors is not None for label in labels[: len(types.inputs)]]
         about = notes_about(self.notes, names(op.location))
-        record: Record = {
+        found: Record = {
             "name": self.layer_name(op),
             "family": self.family(op),
             "kernel": op.kernel_name(),
@@ -250,9 +259,9 @@ class _Writer:
             "weights": [one for one, is_constant in zip(tensors, constant, strict=False) if is_constant],
             "outputs": tensors[len(types.inputs) :],
         }
-        record |= {"quantization": about} if about else {}
+        found |= {"quantization": about} if about else {}
         loop = self.loop_of(op)
-        return record if loop is None else record | {"loop": loop}
+        return found if loop is None else found | {"loop": loop}
 
     def loop_of(self, op: LaunchOp) -> str | None:
         """The loop of the network that a launch is part of, in its iterations or to make it ready; the outermost
@@ -289,21 +298,24 @@ class _Writer:
             elif isinstance(op, IfOp | WhileOp):
                 yield self.nested(op, order)
             elif isinstance(op, RequireOp):
-                yield {"require": self.place(op.condition, op.offset), "message": op.message.data}
+                yield record(Requirement, condition=self.place(op.condition, op.offset), message=op.message.data)
             elif isinstance(op, RequireLengthsOp):
                 yield _length_requirement(op.requirement())
             elif isinstance(op, SizeOp) and self.is_used(op.symbol.data):
-                known = op.value is None or to_json(op.value.value())
-                entry = {"word": self.place(op.word, op.offset)} if op.word is not None else {"value": known}
-                yield {"size": op.symbol.data, **entry}
+                found: Fields = {"word": self.place(op.word, op.offset)} if op.word is not None else {}
+                if op.word is None and op.value is not None:
+                    found["value"] = op.value.value()
+                yield record(SizeCheck, symbol=op.symbol.data, **found)
 
     def nested(self, op: IfOp | WhileOp, order: Mapping[Operation, int]) -> Record:
-        keys = ("if", "then", "else") if isinstance(op, IfOp) else ("while", "before", "body")
-        regions = [list(self.program(ops_in(region), order)) for region in regions_of(op)]
-        return dict(zip(keys, [self.place(op.condition, op.offset), *regions], strict=True))
+        condition = self.place(op.condition, op.offset)
+        first, second = (list(self.program(ops_in(region), order)) for region in regions_of(op))
+        if isinstance(op, IfOp):
+            return record(Branch, condition=condition, then=first, otherwise=second)
+        return record(Loop, condition=condition, before=first, body=second)
 
     def place(self, buffer: SSAValue, offset: ExpressionAttr) -> Record:
-        return {"buffer": self.buffers[buffer], "offset": to_json(offset.value())}
+        return record(Place, buffer=self.buffers[buffer], offset=offset.value())
 
     @cached_property
     def used_symbols(self) -> frozenset[str]:
@@ -334,12 +346,12 @@ class _Writer:
             )
         for name, (position, axis) in places.items():
             if name in wanted:
-                yield {"name": name, "input": position, "axis": axis}
+                yield record(Symbol, name=name, input=position, axis=axis)
 
 
 def _length_requirement(one: LengthRequirement) -> Record:
-    lengths = {"left": to_json(one.left), "right": to_json(one.right), "where": to_json(one.where)}
-    return {"layer": one.layer, "relation": str(one.relation), **lengths, "fault": one.fault}
+    how = {"layer": one.layer, "relation": str(one.relation), "text": one.fault}
+    return record(Length, left=one.left, right=one.right, where=one.where, **how)
 
 
 def block_shape(op: KernelOp) -> list[int]:
@@ -355,13 +367,12 @@ def _number(attribute: Attribute | None, default: int) -> int:
     return attribute.value.data if isinstance(attribute, IntegerAttr) else default
 
 
-def _tensor(label: str, of: Attribute, buffer: int, format: IoFormat) -> Record:
+def _tensor(role: str, label: str, of: Attribute, buffer: int, format: IoFormat, **more: Any) -> Record:
     """An input or output; one in a format has the shape of the array that holds it."""
-    shape = [to_json(dim) for dim in _stored_shape(of, format)]
-    record: Record = {"name": label, "dtype": element_name(element_of(of)), "shape": shape, "buffer": buffer}
-    if format.logical is None:
-        return record
-    return record | {"format": format.name, "logical": [to_json(dim) for dim in format.logical]}
+    if format.logical is not None:
+        more |= {"format": format.name, "logical": format.logical}
+    shape, dtype = _stored_shape(of, format), element_name(element_of(of))
+    return record(Tensor, role, name=label, dtype=dtype, shape=shape, buffer=buffer, **more)
 
 
 def _stored_shape(of: Attribute, format: IoFormat) -> tuple[Dim, ...]:
@@ -370,12 +381,12 @@ def _stored_shape(of: Attribute, format: IoFormat) -> tuple[Dim, ...]:
 
 
 def _described(of: Attribute, label: str) -> Record:
-    record: Record = {"name": label} if label else {}
+    found: Record = {"name": label} if label else {}
     if channels(of) is not None:
-        record["format"] = "channels in blocks"
+        found["format"] = "channels in blocks"
     elif not is_row_major(of):
-        record["format"] = "channels last" if memory_order(of) == channels_last(rank(of)) else "rows apart"
-    return record | {"dtype": element_name(element_of(of)), "shape": [to_json(dim) for dim in dims(of)]}
+        found["format"] = "channels last" if memory_order(of) == channels_last(rank(of)) else "rows apart"
+    return found | {"dtype": element_name(element_of(of)), "shape": [to_json(dim) for dim in dims(of)]}
 
 
 def _argument_type(of: Attribute) -> str:
@@ -396,17 +407,14 @@ def _symbols_in(value: object) -> Iterator[str]:
     """The symbols in the expressions of records."""
     if isinstance(value, dict):
         for key, item in cast("Record", value).items():
-            yield from _expression_symbols(item) if key in _EXPRESSIONS else _symbols_in(item)
+            yield from _expression_symbols(item) if key in _FORMULAS else _symbols_in(item)
     elif isinstance(value, list):
         for item in cast("list[object]", value):
             yield from _symbols_in(item)
 
 
 _WITH_SYMBOLS = ("inputs", "outputs", "buffers", "launches", "requirements")
-_EXPRESSIONS = (
-    *("bytes", "offset", "view_offset", "int", "shape", "logical", "grid", "sizes", "steps", "value"),
-    *("left", "right", "where", "border"),
-)
+_FORMULAS = formula_keys(Manifest)
 _OPERATORS = ("+", "-", "*", "//", "%", *FUNCTIONS)
 
 
@@ -418,11 +426,11 @@ def _expression_symbols(value: object) -> Iterator[str]:
             yield from _expression_symbols(item)
 
 
-def _halo(op: BufferOp) -> Record:
+def _halo(op: BufferOp) -> Fields:
     """The class of a buffer with border cells, where they lie, and what fills them where that is not zero."""
     if op.halo is None or op.kind.data is BufferKind.OUTPUT:
         return {"halo": None}
-    record: Record = {"halo": op.halo.data}
+    found: Fields = {"halo": op.halo.data}
     if op.border is not None:
-        record["border"] = [to_json(number.value()) for number in op.border]
-    return record | {"fill": op.fill.value.data} if op.fill.value.data else record
+        found["border"] = [number.value() for number in op.border]
+    return found | {"fill": op.fill.value.data} if op.fill.value.data else found
