@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirt.builder.build_keys import network_key
 from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.extents.section import extents_section
+from mlirt.builder.gpu_code import ARCHITECTURES
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kept_network import network_sections
 from mlirt.builder.kept_state import KeptState, with_state
 from mlirt.builder.layer_parameters import LayerParameters
-from mlirt.builder.numba_cuda import ARCHITECTURES
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records

@@ -21,10 +21,10 @@ import numpy as np
 
 from mlirt.builder.config.build_config import settings
 from mlirt.builder.config.setting import setting_of
+from mlirt.builder.gpu_code import SWITCH
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.ir_input import is_ir
 from mlirt.builder.kernel_cache import key_of, versions
-from mlirt.builder.numba_cuda import SWITCH
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.plugin import PluginOp as KernelPluginOp
 from mlirt.dialects.module_digest import module_digest

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mlirt.builder.build_keys import model_key
 from mlirt.builder.config.build_config import BuildConfig
-from mlirt.builder.device_choice import asking
-from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
-from mlirt.builder.inner_tensors import InnerOutputs, debugged
-from mlirt.builder.model_network import name_of_model
-from mlirt.builder.plan_cache import TAKEN, PlanCache
-from mlirt.builder.plan_profiles import shape_ranges
-from mlirt.builder.read_model import ModelNetwork, read_model_network
-from mlirt.counted_warnings import warnings_so_far
-from mlirt.dialects.context import RtContext
+from mlirt.builder.model_engine import build_engine
+from mlirt.builder.model_kinds import is_torch_model
 from mlirt.dialects.pass_plugins import using
 from mlirt.errors import InvalidInputError, reports_shortage
-from mlirt.passes.remarks import recording
 from mlirt.runtime.garbage_collection import rare_collections
 
 if TYPE_CHECKING:
     from mlirt.builder.config.keywords import Keywords
-    from mlirt.builder.from_torch.model_kinds import SourceNetwork
+    from mlirt.builder.model_kinds import SourceNetwork
     from mlirt.builder.model_network import ModelSource, TorchModel
     from mlirt.builder.profiles import Profiles
     from mlirt.runtime.engine_interface import EngineLike
@@ -65,7 +55,7 @@ def compile(
     examples = _examples_and_target(inputs_or_target, given)
     given |= {name: one for name, one in (("precision", precision), ("profiles", profiles)) if one is not None}
     chosen = BuildConfig.of(config, given)
-    with using(chosen.plugins), asking(chosen.device):
+    with using(chosen.plugins):
         if is_torch_model(model):
             from mlirt.builder.from_torch.compile_module import compile_module
 
@@ -85,52 +75,3 @@ def _examples_and_target(given: str | Sequence[Any] | None, settings: dict[str, 
         raise InvalidInputError(f"the target is given twice: {given!r} and {settings['target']!r}")
     settings["target"] = given
     return None
-
-
-def build_engine(model: ModelSource | SourceNetwork, config: BuildConfig) -> EngineLike:
-    """The engine of a model that is none of PyTorch's; the plugins of the configuration count already."""
-    if config.debug:
-        return debugged(model, config, _one_engine)
-    return _one_engine(model, config, InnerOutputs(tuple(dict.fromkeys(config.outputs))))
-
-
-def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: InnerOutputs) -> EngineLike:
-    """An engine that stands alone: from the cache, if the same model was built before."""
-    from mlirt.builder.build import opened
-
-    target = config.chosen_target()
-    name, cache = name_of_model(model), PlanCache()
-    key = None
-    if not is_source_network(model) and cache.is_open:
-        key = model_key(model, target, config, name, inner)
-    plan = None if key is None else cache.get(key)
-    if plan is not None:
-        if config.progress is not None:
-            config.progress(TAKEN, 0, 1)
-        return opened(plan, target, config)
-    warned = warnings_so_far()
-    ctx = RtContext()
-    network = read_model_network(model, ctx, config, target, inner)
-    if network.target == "reference":
-        return _reference_engine(network, ctx, config, name)
-    from mlirt.builder.build import BuildOptions, build_plan
-    from mlirt.builder.tactics.tuning import tuning_of
-
-    options = BuildOptions.of(
-        config, name=name, first=network.first, pipeline=network.pipeline, state=network.state, frees_weights=True
-    )
-    if key is not None and warnings_so_far() == warned:
-        options = replace(options, kept_as=[key])
-    with tuning_of(config, network.target) as choice, recording(config.remarks):
-        plan = build_plan(network.module, ctx, network.target, replace(options, tuning=choice))
-        return opened(plan, network.target, config)
-
-
-def _reference_engine(network: ModelNetwork, ctx: RtContext, config: BuildConfig, name: str) -> EngineLike:
-    from mlirt.builder.reference_engine import ReferenceEngine
-
-    if "int8" in config.precision and network.first in (None, "cleanup"):
-        from mlirt.passes.pipeline import run_phases
-
-        run_phases(network.module, ctx, last="cleanup")
-    return ReferenceEngine(network.module, ctx, name, shape_ranges(network.profiles))

@@ -65,7 +65,7 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     `libraries` let tactics call them.
     Raises `InvalidInputError` for an architecture that no code is made for.
     """
-    from mlirt.builder.numba_cuda import ARCHITECTURES
+    from mlirt.builder.gpu_code import ARCHITECTURES
 
     wanted = os.environ.get("MLIRT_ARCH", "")
     if wanted and wanted not in ARCHITECTURES:
@@ -118,7 +118,7 @@ def gpu_is_here() -> bool:
 
 def _own_architecture() -> str | None:
     """The architecture whose code this machine's GPU runs best."""
-    from mlirt.builder.numba_cuda import ARCHITECTURES
+    from mlirt.builder.gpu_code import ARCHITECTURES
     from mlirt.runtime.cuda_architectures import choose_architecture
     from mlirt.runtime.cuda_driver import open_driver
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.config.build_config import BuildConfig
-    from mlirt.builder.from_torch.model_kinds import SourceNetwork
+    from mlirt.builder.model_kinds import SourceNetwork
     from mlirt.builder.model_network import ModelSource
     from mlirt.runtime.engine_interface import EngineLike
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mlirt.builder.from_torch.model_kinds import is_source_network, is_torch_model
+from mlirt.builder.model_kinds import is_source_network, is_torch_model
 from mlirt.builder.profiles import Profile, pinned_shapes
 from mlirt.counted_warnings import warn
 from mlirt.dialects.context import RtContext
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.config.build_config import Array
-    from mlirt.builder.from_torch.model_kinds import SourceNetwork
     from mlirt.builder.inner_tensors import InnerOutputs
+    from mlirt.builder.model_kinds import SourceNetwork
     from mlirt.frontend.onnx.graph_inputs import Shapes
 
     ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | onnx.ModelProto"
@@ -44,7 +44,7 @@ def imported(
 ) -> ModuleOp:
     """The network of a model, its dimensions as profiles and shapes say, with inner tensors among its outputs."""
     if is_torch_model(model):
-        from mlirt.builder.from_torch.exported_network import exported_network
+        from mlirt.frontend.torch.exported_network import exported_network
 
         return exported_network(model).import_into(ctx, keeps_weights=keeps_weights)
     if is_source_network(model):

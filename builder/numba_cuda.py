@@ -18,15 +18,13 @@ from mlirt.builder.compile_side_by_side import (
 )
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.cubin import Cubin, packed, unpacked
+from mlirt.builder.gpu_code import ARCHITECTURES, SWITCH
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
 from mlirt.errors import CompileError, UnsupportedError
 
 if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
-SWITCH = "MLIRT_CHECK_MACHINE_CODE"
-"""The environment variable that has each kernel checked by machine_code/check.py; needs nvdisasm."""
-ARCHITECTURES = ("sm_80", "sm_90a")
 _HERE = Path(__file__).parent
 Cubins: TypeAlias = "dict[str, Cubin]"
 

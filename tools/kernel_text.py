@@ -25,6 +25,6 @@ def kernel_text(module: ModuleOp, form: str) -> str:
         raise InvalidInputError(f"{form} is the text of kernels for cpu, and these are for cuda")
     if form in EMITTERS:
         return import_module(f"mlirt.codegen.{form.replace('-', '_')}").emit(module)
-    from mlirt.builder.machine_code.texts import machine_text
+    from mlirt.builder.machine_texts import machine_text
 
     return machine_text(module, form)

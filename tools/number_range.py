@@ -30,7 +30,7 @@ def report_range(engine: EngineLike, arguments: Namespace, asked: Mapping[str, s
     if not (is_asked_for or (arguments.loadInputs and is_half(engine, arguments))):
         return
     from mlirt.builder.number_range.check_range import check_range, warn_of_range
-    from mlirt.tools.rt_exec_runs import feeds_of
+    from mlirt.tools.exec_feeds import feeds_of
 
     start = time.perf_counter()
     feeds, profiles = feeds_of(engine, arguments), profiles_of(arguments) or None

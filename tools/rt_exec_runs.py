@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.atomic_file import write_file
-from mlirt.errors import InvalidInputError
 from mlirt.tools.debug_tensors import report_debug_tensors
+from mlirt.tools.exec_feeds import feeds_of
 from mlirt.tools.exec_report import write_report
-from mlirt.tools.flag_values import Shape
 from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
-from mlirt.tools.rt_exec_profiles import profiles_of
 from mlirt.tools.rt_exec_streams import OneRun, repeat_side_by_side
 from mlirt.tools.trtexec_log import log, log_all
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlirt.runtime.context import ExecutionContext
-    from mlirt.runtime.engine_interface import EngineLike, TensorDescription
+    from mlirt.runtime.engine_interface import EngineLike
     from mlirt.tools.report.build_recorder import BuildRecorder
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -49,46 +47,6 @@ def infer(engine: EngineLike, arguments: Namespace, recorder: BuildRecorder | No
             write_report(engine, arguments, recorder, records, feeds)
     report_outputs(engine, arguments, feeds, outputs)
     report_debug_tensors(engine, arguments, feeds)
-
-
-def feeds_of(engine: EngineLike, arguments: Namespace) -> dict[str, Array]:
-    """The inputs of a run: from files, else random."""
-    from mlirt.tools.tensor_files import read_inputs
-
-    return read_inputs(engine.inputs, _run_shapes(engine, arguments), arguments.loadInputs)
-
-
-def _run_shapes(engine: EngineLike, arguments: Namespace) -> dict[str, Shape]:
-    """The shape of each input: as given, as in its .npy file, the profile's usual one, or 1 for what is left open."""
-    from mlirt.tools.tensor_files import npy_shapes
-
-    names = [tensor.name for tensor in engine.inputs]
-    for name in arguments.shapes:
-        if name not in names:
-            raise InvalidInputError(f"--shapes: the engine has no input {name!r}; its inputs are {names}")
-    usual = _usual_shapes(engine) | {name: shapes[1] for name, shapes in profiles_of(arguments).items()}
-    known = {**usual, **npy_shapes(arguments.loadInputs), **arguments.shapes}
-    return {tensor.name: known.get(tensor.name) or _default_shape(tensor) for tensor in engine.inputs}
-
-
-def _usual_shapes(engine: EngineLike) -> dict[str, Shape]:
-    """Those of the first profile that the plan keeps."""
-    from mlirt.runtime.engine import Engine
-
-    profiles = engine.profiles if isinstance(engine, Engine) else ()
-    return {name: found.optimum for name, found in profiles[0].items()} if profiles else {}
-
-
-def _default_shape(tensor: TensorDescription) -> Shape:
-    if all(isinstance(dim, int) for dim in tensor.shape):
-        return tuple(int(dim) for dim in tensor.shape)
-    if not all(isinstance(dim, int) or dim.isidentifier() for dim in tensor.shape):
-        raise InvalidInputError(f"input {tensor.name!r} has shape {tensor.shape}: give the shape to run with --shapes")
-    shape = tuple(dim if isinstance(dim, int) else 1 for dim in tensor.shape)
-    chosen = "x".join(map(str, shape))
-    log("W", f"Dynamic dimensions required for input: {tensor.name}, but no shapes were provided.")
-    log("W", f"Automatically overriding shape to: {chosen}")
-    return shape
 
 
 def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:

@@ -13,9 +13,10 @@ from mlirt.builder.calibration.collection import Collection, Progress
 from mlirt.builder.calibration.histogram import Histogram
 from mlirt.builder.calibration.method_choice import checked, chosen, warn_of_error
 from mlirt.builder.calibration.methods import Method, method_of
-from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
+from mlirt.builder.calibration.observed_network import cleaned
 from mlirt.builder.calibration.pictures import PixelScaling
 from mlirt.builder.config.build_config import network_settings
+from mlirt.builder.input_descriptions import input_descriptions
 from mlirt.builder.model_network import imported
 from mlirt.builder.progress_bar import shown
 from mlirt.dialects.context import RtContext

@@ -19,7 +19,8 @@ from mlirt.builder.calibration.calibrators import CalibratorLike, method_of_cali
 from mlirt.builder.calibration.collection import Collection, Progress
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.method_choice import checked, warn_of_error
-from mlirt.builder.calibration.observed_network import cleaned, input_descriptions
+from mlirt.builder.calibration.observed_network import cleaned
+from mlirt.builder.input_descriptions import input_descriptions
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.engine_interface import TensorDescription

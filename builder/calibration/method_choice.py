@@ -11,7 +11,7 @@ from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.collection import Collection
 from mlirt.builder.calibration.comparison import COMPARED, RECOMMENDABLE, MethodError, relative_error, with_method
 from mlirt.builder.calibration.histogram import Array
-from mlirt.builder.calibration.separate_context import apart
+from mlirt.builder.separate_context import apart
 from mlirt.errors import AccuracyWarning
 from mlirt.passes.pipeline import run_passes
 from mlirt.passes.quantization.explicit_networks import is_explicit

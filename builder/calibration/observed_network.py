@@ -13,7 +13,7 @@ from mlirt.dialects.interpreter import entry_function, input_names, output_names
 from mlirt.dialects.layer_precisions import drop_layer_precisions
 from mlirt.dialects.symbolic import evaluate, symbols
 from mlirt.dialects.tensor_names import tensor_names
-from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor, rank
+from mlirt.dialects.tensor_types import dims, element_of, is_tensor, rank
 from mlirt.dialects.trt.activation import ActivationOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.gather import GatherOp
@@ -22,7 +22,6 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.quantization.tensor_ranges import take_ranges
-from mlirt.runtime.engine_interface import TensorDescription
 
 # Their results hold the numbers of their operands, so that they have the operands' range.
 _MOVES = (ShuffleOp, SliceOp, GatherOp)
@@ -45,19 +44,6 @@ def cleaned_with_ranges(module: ModuleOp, ctx: RtContext, target: str) -> Module
     run_phases(module, ctx, last="cleanup", options=PipelineOptions(target))
     module.attributes |= ranges
     return module
-
-
-def input_descriptions(module: ModuleOp) -> list[TensorDescription]:
-    """The inputs of a network as an engine describes them."""
-    function = entry_function(module)
-    return [
-        TensorDescription(
-            name,
-            element_name(element_of(argument.type)),
-            tuple(dim if isinstance(dim, int) else str(dim) for dim in dims(argument.type)),
-        )
-        for name, argument in zip(input_names(function), function.body.block.args, strict=True)
-    ]
 
 
 def observed_names(module: ModuleOp, before_fusion: bool = True) -> list[str]:

@@ -15,9 +15,9 @@ from mlirt.builder.calibration.calibration import Calibration
 from mlirt.builder.calibration.calibrator_run import run_calibrator
 from mlirt.builder.calibration.calibrators import CalibratorLike, is_calibrator
 from mlirt.builder.calibration.collection import Progress
-from mlirt.builder.calibration.separate_context import apart
 from mlirt.builder.number_range.check_range import ranges_of, warn_of_range
 from mlirt.builder.profiles import Profile
+from mlirt.builder.separate_context import apart
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.passes.quantization.explicit_networks import is_explicit, needs_ranges, warn_of_ranges

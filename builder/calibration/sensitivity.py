@@ -12,10 +12,11 @@ import numpy as np
 from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.batches import Data, batches_of
 from mlirt.builder.calibration.comparison import relative_error
-from mlirt.builder.calibration.observed_network import cleaned_with_ranges, input_descriptions
+from mlirt.builder.calibration.observed_network import cleaned_with_ranges
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.calibration.switched_network import switched
 from mlirt.builder.config.build_config import network_settings
+from mlirt.builder.input_descriptions import input_descriptions
 from mlirt.builder.model_network import imported
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mlirt.builder.from_torch.exported_network import exported_network
 from mlirt.builder.from_torch.module_engine import ModuleEngine
+from mlirt.frontend.torch.exported_network import exported_network
 
 if TYPE_CHECKING:
     from mlirt.builder.config.build_config import BuildConfig
@@ -20,7 +20,7 @@ def compile_module(
     config: BuildConfig,
 ) -> ModuleEngine:
     """The engine of a module, which is exported with these inputs and keywords first, or of an exported program."""
-    from mlirt.builder.compile import build_engine
+    from mlirt.builder.model_engine import build_engine
 
     network = exported_network(model, inputs, dynamic_shapes, keywords)
     engine = build_engine(network, config)

@@ -18,6 +18,7 @@ from mlirt.builder.from_torch.captured_graph import CapturedGraph
 from mlirt.builder.from_torch.partition import partitioned, refused_names
 from mlirt.builder.from_torch.tensor_run import run_tensors
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.pass_plugins import using
 from mlirt.errors import MlirtError
 from mlirt.frontend.torch.exporting import decomposed, exported
 from mlirt.frontend.torch.subgraph import import_subgraph
@@ -108,11 +109,12 @@ class PartEngine(torch.nn.Module):
     """An engine that is called like the part of a graph which it was made from."""
 
     def __init__(self, graph: Any, weights: Mapping[str, Any], config: BuildConfig) -> None:
-        from mlirt.builder.compile import compile
+        from mlirt.builder.model_engine import build_engine
 
         super().__init__()
         network = _PartNetwork(graph, weights)
-        self.engine = compile(network, config=config)
+        with using(config.plugins):
+            self.engine = build_engine(network, config)
         self._inputs, self._outputs = network.inputs, network.outputs
         self._is_single = not isinstance(list(graph.nodes)[-1].args[0], tuple | list)
 

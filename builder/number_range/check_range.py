@@ -10,12 +10,12 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.builder.calibration.separate_context import apart
 from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.model_network import asked_precisions, imported
 from mlirt.builder.number_range.half_values import HalfValue, own_halves, widened
 from mlirt.builder.number_range.range_report import Departure, RangeIssue, RangeReport
 from mlirt.builder.profiles import read_profiles, widest
+from mlirt.builder.separate_context import apart
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names, interpret
 from mlirt.dialects.layer_precisions import set_layer_precisions
@@ -117,7 +117,7 @@ def _look(
 
 def _fitted(module: ModuleOp, feeds: Feeds) -> dict[str, Array]:
     """The feeds as a widened network takes them, with random numbers for inputs that have none."""
-    from mlirt.builder.calibration.observed_network import input_descriptions
+    from mlirt.builder.input_descriptions import input_descriptions
 
     function = entry_function(module)
     unknown = feeds.keys() - set(input_names(function))

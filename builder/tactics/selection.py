@@ -12,7 +12,6 @@ from xdsl.ir import Operation
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
 from mlirt.builder.tactics.footprint import touched_bytes
 from mlirt.builder.tactics.layer_description import context_of, tensors_of
-from mlirt.builder.tactics.measurement import Report, times_of
 from mlirt.builder.tactics.sites import Site, find_sites
 from mlirt.builder.tactics.timing_cache import REFUSED, Times, TimingCache
 from mlirt.dialects.context import RtContext
@@ -28,6 +27,7 @@ from mlirt.passes.remarks import recorder
 if TYPE_CHECKING:
     from mlirt.builder.tactics.algorithm_selector import AlgorithmSelector
     from mlirt.builder.tactics.device_timer import Timer
+    from mlirt.builder.tactics.measurement import Report
 
 CALLS = 10
 """In one measurement, so that the time between two measurements does not count."""
@@ -68,6 +68,8 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         sites = [_small_enough(site, tuning.workspace, ctx, target, known) for site in sites]
     measured = dict.fromkeys(sites, Times())
     if tuning.timer is not None:
+        from mlirt.builder.tactics.measurement import times_of  # and with it the compiler for GPUs
+
         cold = touched_bytes(module, known) > tuning.timer.cache_bytes
         several = [site for site in sites if len(site.candidates) > 1]
         times = times_of(several, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)

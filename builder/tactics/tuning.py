@@ -78,7 +78,7 @@ def this_place() -> str | None:
 
 def device_timer(rounds: int = ROUNDS) -> Timer | None:
     """Measures on the CUDA device of this machine; None where there is none that runs our code."""
-    from mlirt.builder.numba_cuda import ARCHITECTURES
+    from mlirt.builder.gpu_code import ARCHITECTURES
     from mlirt.builder.tactics.device_timer import DeviceTimer
     from mlirt.runtime.cuda_architectures import choose_architecture
     from mlirt.runtime.cuda_driver import open_driver

@@ -3,7 +3,7 @@
 A tactic is a file `passes/lowering/<family>/<tactic>.py` with
 
     OPS = (ConvolutionOp,)          the classes of fused ops that it may take
-    TARGETS = {"cpu"}               the kinds of target
+    TARGETS = {"cpu"}               the kinds of target; the name of a file for one alone begins with it: `cpu_tiles`
     POOLS = True                    where it also takes ops with the property `pooling`
     PRIORITY = 10                   higher ones are tried first; `generic*.py` has 0 and always applies
     def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # The attribute of an op that names the tactic to take: `cuda_tiles`, or with one of its choices `cuda_tiles:64x64p2`.
 TACTIC = "fused.tactic"
+TARGETS = ("cpu", "cuda")
+_DEFINES_OPS = re.compile(r"^OPS\b", re.MULTILINE)
 _HERE = Path(__file__).parent
 
 
@@ -60,21 +62,29 @@ class Candidate:
 
 
 @cache
-def tactics_of(family: str, only: str = "") -> dict[str, Tactic]:
+def tactics_of(family: str, only: str = "", kind: str = "") -> dict[str, Tactic]:
     """The tactics in the folder of a family by name, the ones to try first in front; those whose name starts with
     `only`.
+
+    Files that define no `OPS` are code that tactics share. For one `kind` of target the tactics of the others, which
+    their names tell, are not imported.
     """
     modules: dict[str, Tactic] = {}
     for path in sorted((_HERE / family).glob(f"{only or '[a-z]'}*.py")):
-        module = import_module(f"mlirt.passes.lowering.{family}.{path.stem}")
-        if hasattr(module, "OPS"):
-            modules[path.stem] = cast("Tactic", module)
+        is_for_it = not kind or target_of_file(path.stem) in ("", kind)
+        if is_for_it and _DEFINES_OPS.search(path.read_text(encoding="utf-8")):
+            modules[path.stem] = cast("Tactic", import_module(f"mlirt.passes.lowering.{family}.{path.stem}"))
     return dict(sorted(modules.items(), key=lambda item: -item[1].PRIORITY))
 
 
-def _with_plugins(family: str, only: str) -> dict[str, Tactic]:
+def target_of_file(name: str) -> str:
+    """The kind of target that a file of a family is for: `cpu_tiles` is for CPUs alone, `generic` for all."""
+    return next((kind for kind in TARGETS if name.startswith(f"{kind}_")), "")
+
+
+def _with_plugins(family: str, only: str, kind: str) -> dict[str, Tactic]:
     """The tactics of a family with those of the plugins that count now."""
-    own = tactics_of(family, only)
+    own = tactics_of(family, only, kind)
     brought = {
         name: tactic
         for plugin in active()
@@ -100,7 +110,7 @@ def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple
     kind = "cpu" if target.kind == "reference" else target.kind
     chosen = op.attributes.get(TACTIC)
     wanted = chosen.data.partition(":")[0] if isinstance(chosen, StringAttr) else None
-    for name, tactic in _with_plugins(op.name.partition(".")[2], "" if wanted else only).items():
+    for name, tactic in _with_plugins(op.name.partition(".")[2], "" if wanted else only, kind).items():
         if wanted in (None, name) and isinstance(op, tactic.OPS) and kind in tactic.TARGETS and _pools(tactic, op):
             yield name, tactic
 

@@ -9,7 +9,8 @@ from kernel_text import parse_kernel
 from lowered_network import parse_module
 
 from mlirt.builder import numba_cuda
-from mlirt.builder.numba_cuda import ARCHITECTURES, compile_kernels
+from mlirt.builder.gpu_code import ARCHITECTURES
+from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.builder.numba_cuda_compiler import ptx_text
 from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
