@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
-from xdsl.irdl import (
-    ParsePropInAttrDict,
-    irdl_attr_definition,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def
 
 from mlirt.dialects.fused.fused_op import FusedOp
-from mlirt.dialects.indexing import ScatterMode, ScatterReduction, scatter
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction
+from mlirt.dialects.scatter_layer import ScatterLayer
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, rank
-
-if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
+from mlirt.dialects.tensor_types import dims, element_of, rank
 
 
 @irdl_attr_definition
@@ -39,7 +25,7 @@ class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAt
 
 
 @irdl_op_definition
-class ScatterOp(FusedOp):
+class ScatterOp(ScatterLayer, FusedOp):
     """A copy of `data` in which the elements at `indices` are replaced by `updates`, or combined with them by
     `reduction`.
 
@@ -59,17 +45,8 @@ class ScatterOp(FusedOp):
 
     name = "fused.scatter"
 
-    data = operand_def(TensorType)
-    indices = operand_def(TensorType)
-    updates = operand_def(TensorType)
     mode = prop_def(ScatterModeAttr, default_value=ScatterModeAttr(ScatterMode.ELEMENT))
-    axis = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
     reduction = prop_def(ScatterReductionAttr, default_value=ScatterReductionAttr(ScatterReduction.NONE))
-    output = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$data `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
 
     def __init__(
         self,
@@ -97,8 +74,7 @@ class ScatterOp(FusedOp):
         return last if isinstance(last, int) else -1
 
     def verify_(self) -> None:
-        element = element_of(self.indices.type)
-        require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
+        self.check_indices()
         elements = {element_of(value.type) for value in (self.data, self.updates, self.output)}
         fits = len(elements) == 1 and rank(self.output.type) == rank(self.data.type)
         require(
@@ -111,6 +87,5 @@ class ScatterOp(FusedOp):
             f"C3: {self.name} in mode {self.mode.data} cannot take indices {self.indices.type} for {self.data.type}",
         )
 
-    def reference(self, *arrays: Array) -> Sequence[Array]:
-        data, indices, updates = arrays
-        return [scatter(data, indices, updates, self.mode.data, self.axis.value.data, self.reduction.data)]
+    def way(self) -> tuple[ScatterMode, ScatterReduction]:
+        return self.mode.data, self.reduction.data

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import (
-    ParsePropInAttrDict,
-    irdl_attr_definition,
-    irdl_op_definition,
-    operand_def,
-    prop_def,
-    result_def,
-    traits_def,
-)
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def
 
-from mlirt.dialects.indexing import ScatterMode, ScatterReduction, scatter
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction
 from mlirt.dialects.length_requirements import LengthRequirement, at_least, equal
+from mlirt.dialects.scatter_layer import ScatterLayer
 from mlirt.dialects.tensor_op import TensorOp, require
-from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, is_float, rank
+from mlirt.dialects.tensor_types import Tensor, dims, element_of, is_bool, rank
 from mlirt.dialects.trt.operand_checks import check_axis, same_elements, shape_text, tensor_type
-
-if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
 
 
 @irdl_attr_definition
@@ -40,7 +27,7 @@ class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAt
 
 
 @irdl_op_definition
-class ScatterOp(TensorOp):
+class ScatterOp(ScatterLayer, TensorOp):
     """A copy of `data` with `updates` written, or combined with what is there (features 1.34a, 1.34b).
 
     | mode | meaning |
@@ -62,21 +49,11 @@ class ScatterOp(TensorOp):
 
     name = "trt.scatter"
 
-    data = operand_def(TensorType)
-    indices = operand_def(TensorType)
-    updates = operand_def(TensorType)
     mode = prop_def(ScatterModeAttr, default_value=ScatterModeAttr(ScatterMode.ELEMENT))
-    axis = prop_def(IntegerAttr[I64], default_value=IntegerAttr(0, i64))
     reduction = prop_def(ScatterReductionAttr, default_value=ScatterReductionAttr(ScatterReduction.NONE))
-    output = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$data `,` $indices `,` $updates attr-dict `:` functional-type(operands, results)"
 
     def check(self) -> None:
-        element = element_of(self.indices.type)
-        require(not is_float(element) and not is_bool(element), f"C1: {self.name} needs integer indices, not {element}")
+        self.check_indices()
         same_elements(self, "C2", [self.data, self.updates])
         if self.mode.data is ScatterMode.ELEMENT:
             self._check_element()
@@ -122,6 +99,5 @@ class ScatterOp(TensorOp):
     def infer(self) -> Sequence[Tensor]:
         return [tensor_type(self.data.type)]
 
-    def reference(self, *arrays: Array) -> Sequence[Array]:
-        data, indices, updates = arrays
-        return [scatter(data, indices, updates, self.mode.data, self.axis.value.data, self.reduction.data)]
+    def way(self) -> tuple[ScatterMode, ScatterReduction]:
+        return self.mode.data, self.reduction.data
