@@ -225,7 +225,7 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
     dynamic = [one.name for one in network.graph.inputs if -1 in one.shape]
     read = _shape_inputs(network)
     for one in network.graph.inputs:
-        if one.name in read and one.dtype not in (DataType.INT32, DataType.INT64):
+        if one.name in read and one.dtype not in (DataType.INT32, DataType.INT64, DataType.BOOL):
             raise InvalidModelError(f"{one.name}: an input that is read as a shape is Int32, not {one.dtype.name}")
         if one.name in read and math.prod(one.shape) > MOST_ELEMENTS:
             raise InvalidModelError(
