@@ -225,7 +225,7 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
     dynamic = [one.name for one in network.graph.inputs if -1 in one.shape]
     read = _shape_inputs(network)
     for one in network.graph.inputs:
-        if one.name in read and one.dtype not in (DataType.INT32, DataType.INT64, DataType.BOOL):
+        if one.name in read and one.dtype not in _types_as_shape(network, one):
             raise InvalidModelError(f"{one.name}: an input that is read as a shape is Int32, not {one.dtype.name}")
         if one.name in read and math.prod(one.shape) > MOST_ELEMENTS:
             raise InvalidModelError(
@@ -270,6 +270,13 @@ def _check_names(network: INetworkDefinition, index: int, profile: IOptimization
 def _shape_inputs(network: INetworkDefinition) -> list[str]:
     """The inputs that are read as shapes (feature 12.5)."""
     return [one.name for one in network.graph.inputs if network.graph.is_shape_tensor(one)]
+
+
+def _types_as_shape(network: INetworkDefinition, tensor: ITensor) -> tuple[DataType, ...]:
+    """The types of an input that is read as a shape: of one that only assertions read BOOL as well."""
+    readers = [record.type for record in network.graph.records if any(one is tensor for one in record.inputs)]
+    is_condition = all(type_ is LayerType.ASSERTION for type_ in readers)
+    return (DataType.INT32, DataType.INT64, *((DataType.BOOL,) if is_condition else ()))
 
 
 def _allowed(tensors: Sequence[ITensor], direct: bool) -> dict[str, AllowedFormats]:
