@@ -112,6 +112,10 @@ class ConvolutionOp(EpilogueOp):
     the result is one number for each window. C3: windows have a positive size on each spatial axis and lie in what the
     convolution gives; the result is of floating-point numbers, and the convolution is not `transposed`.
 
+    With `merged_groups` = m each group is m equal parts, one after the other, and the kernel is zero where a channel of
+    one part would be multiplied for another: kernels may leave these products out. C4: m divides the channels of a
+    group on both sides.
+
     On blocked tensors (`trt.dims` with channels) the input is `[n, c / block, h, w, block]`, and `channels` in its
     type tells c; the kernel stays as it is. A planar input with a blocked result is legal.
     """
@@ -127,6 +131,7 @@ class ConvolutionOp(EpilogueOp):
     post_padding = prop_def(DenseArrayBase.constr(i64))
     padding_value = prop_def(IntegerAttr, default_value=IntegerAttr(0, i64))
     groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
+    merged_groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     transposed = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     pooling = opt_prop_def(PoolingAttr)
     access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
@@ -149,6 +154,7 @@ class ConvolutionOp(EpilogueOp):
         pre_padding: Sequence[int],
         post_padding: Sequence[int],
         groups: int = 1,
+        merged_groups: int = 1,
         transposed: bool = False,
         padding_value: int = 0,
         pooling: PoolingAttr | None = None,
@@ -164,6 +170,7 @@ class ConvolutionOp(EpilogueOp):
                 "post_padding": integer_list(post_padding),
                 "padding_value": IntegerAttr(padding_value, i64),
                 "groups": IntegerAttr(groups, i64),
+                "merged_groups": IntegerAttr(merged_groups, i64),
                 "transposed": BoolAttr.from_bool(transposed),
                 "pooling": pooling,
                 "access": ArrayAttr(access),
@@ -184,9 +191,19 @@ class ConvolutionOp(EpilogueOp):
     def verify_(self) -> None:
         self.check_epilogue(self.extras, list(self.access), self.epilogue)
         self._check_pooling()
+        self._check_parts()
         value, element = self.padding_value.value.data, element_of(self.input.type)
         low, high = (0, 0) if is_float(element) or self.transposed.value.data else integer_range(element)
         require(low <= value <= high, f"C2: {self.name}: the padding value {value} is not between {low} and {high}")
+
+    def _check_parts(self) -> None:
+        parts, (outputs, inputs, *_) = self.merged_groups.value.data, dims(self.kernel.type)
+        groups = self.groups.value.data
+        sizes = [inputs, outputs // groups if isinstance(outputs, int) else outputs]
+        fits = parts >= 1 and all(not isinstance(size, int) or size % parts == 0 for size in sizes)
+        require(
+            fits, f"C4: {self.name}: groups of {sizes[0]} channels that give {sizes[1]} have no {parts} equal parts"
+        )
 
     def _check_pooling(self) -> None:
         if self.pooling is None:

@@ -28,10 +28,11 @@ _MOST_MERGED = 32
 class MergeConvolutionGroupsPass(ModulePass):
     """Merge as many groups of a convolution of images as make whole vectors of `lanes` channels, or all of them.
 
-    Only constant kernels, and no depthwise ones, which have vectors of groups.
+    Only constant kernels, and no depthwise ones, which have vectors of groups. `merged_groups` tells kernels which
+    products are with zeros.
 
     Before: `%y = fused.convolution %x, %k {groups = 32, ..} : (1x128x8x8, 128x4x3x3) -> 1x128x8x8`
-    After:  `%y = fused.convolution %x, %k' {groups = 8, ..} : (1x128x8x8, 128x16x3x3) -> 1x128x8x8`
+    After:  `%y = fused.convolution %x, %k' {groups = 8, merged_groups = 4, ..} : (1x128x8x8, 128x16x3x3) -> 1x128x8x8`
     """
 
     name = "merge-convolution-groups"
@@ -60,6 +61,7 @@ class MergeConvolutionGroupsPass(ModulePass):
         op.parent.insert_op_before(kernel, op)
         op.operands[1] = kernel.output
         op.properties["groups"] = IntegerAttr(groups // count, i64)
+        op.properties["merged_groups"] = IntegerAttr(count, i64)
 
 
 def merged(groups: int, inputs: int, outputs: int, lanes: int) -> int:

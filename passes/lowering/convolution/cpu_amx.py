@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from xdsl.dialects.builtin import i32
@@ -45,7 +46,7 @@ _LEAST_GAIN = 1.3
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not lowering.target.special >= AMX:
         return False
-    geometry, weights = geometry_of(op, lowering), lowering.known(op.kernel)
+    geometry, weights = replace(geometry_of(op, lowering), parts=None), lowering.known(op.kernel)
     if geometry is None or weights is None or geometry.word == 1 or geometry.is_depthwise or geometry.lanes != LANES:
         return False
     k = lowering.kernel("convolution")

@@ -11,6 +11,7 @@ from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import channels, dims, element_of, halo, halo_fill
+from mlirt.passes.lowering.convolution.merged_parts import Parts
 from mlirt.passes.lowering.loops.reduction_nest import accumulator_of, indices_in
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.register_tiles.tile_code import TileCode
@@ -28,7 +29,7 @@ class Geometry:
 
     `depth` channels of the input lie side by side: those of a block, or one of a plain tensor. A step of the sum takes
     `word` of them at once: four where they are bytes. Depthwise, a block is a group. `steps` are the input's strides,
-    `start` is where the window of the first pixel starts.
+    `start` is where the window of the first pixel starts. `parts` are those of a group that spare blocks of the input.
     """
 
     lanes: int
@@ -43,6 +44,12 @@ class Geometry:
     dilation: tuple[int, int]
     steps: tuple[Dim, ...]
     start: Dim
+    parts: Parts | None = None
+
+    def needed(self, columns: int) -> float:
+        """Which part of all products with panels of so many blocks there is to compute."""
+        panels = -(-self.blocks_out // columns)
+        return 1.0 if self.parts is None else self.parts.needed(panels, columns * self.lanes, self.depth)
 
 
 def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
@@ -79,7 +86,16 @@ def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
         dilation=(spatial[0][1], spatial[1][1]),
         steps=steps,
         start=steps[_ROW] * -spatial[0][2] + steps[_PIXEL] * -spatial[1][2],
+        parts=_parts(op, inputs, outputs // groups, depth, lanes),
     )
+
+
+def _parts(op: ConvolutionOp, inputs: int, outputs: int, depth: int, lanes: int) -> Parts | None:
+    """The parts of a group; None where each of its blocks depends on all blocks of the input anyway."""
+    count = op.merged_groups.value.data
+    parts = Parts(count, inputs // count, outputs // count)
+    spares = count > 1 and parts.needed(-(-outputs // lanes), lanes, depth) < 1
+    return parts if spares else None
 
 
 def _word(op: ConvolutionOp) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from mlirt.dialects.cpu_device import CpuDevice
@@ -15,10 +16,18 @@ _MISFIT = 1.25
 
 
 @lru_cache(maxsize=4096)
-def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, multiple: int = 1) -> RegisterTile:
+def choose_tile(
+    length: Dim,
+    blocks: int,
+    cpu: CpuDevice,
+    factors: int = 1,
+    multiple: int = 1,
+    needed: Callable[[int], float] = lambda _: 1.0,
+) -> RegisterTile:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
     `factors` registers are kept for pixels, besides those for the weights. A tile has a multiple of `multiple` pixels.
+    `needed` says which part of the sums panels of so many blocks have.
     """
     registers = cpu.registers
     most = min(length, registers) if isinstance(length, int) else registers
@@ -28,7 +37,10 @@ def choose_tile(length: Dim, blocks: int, cpu: CpuDevice, factors: int = 1, mult
         for pixels in range(multiple, most + 1, multiple)
         if pixels * columns + columns + factors <= registers
     ]
-    return min(shapes, key=lambda shape: (_cost(shape, length, blocks, cpu), -shape.pixels * shape.blocks))
+    return min(
+        shapes,
+        key=lambda shape: (_cost(shape, length, blocks, cpu) * needed(shape.blocks), -shape.pixels * shape.blocks),
+    )
 
 
 def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice) -> float:

@@ -17,6 +17,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
 from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, cycles, lines_for_each
+from mlirt.passes.lowering.convolution.merged_parts import Parts
 from mlirt.passes.lowering.convolution.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
 from mlirt.passes.lowering.kernel_language import Index, Value, kernel, value_of
 from mlirt.passes.lowering.kernel_language.tile_words import (
@@ -54,7 +55,8 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     flat = pooling is None and is_flat(geometry, code, length)
     rows, length = (1, rows * length) if flat else (rows, length)
     multiple = 1 if pooling is None else pooling.columns
-    shape = choose_tile(length, geometry.blocks_out, lowering.target.cpu, _factors(geometry), multiple)
+    cpu, needed = lowering.target.cpu, geometry.needed
+    shape = choose_tile(length, geometry.blocks_out, cpu, _factors(geometry), multiple, needed)
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
     high = 1 if pooling is None else pooling.rows
     work = Work(
@@ -97,7 +99,7 @@ def _row_cycles(geometry: Geometry, shape: RegisterTile, length: Dim, cpu: CpuDe
     """What the tiles of a row of one panel take."""
     each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
     steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
-    return ceil_div(length * int(steps * cycles(shape, cpu)), shape.pixels)
+    return ceil_div(length * int(steps * cycles(shape, cpu) * geometry.needed(shape.blocks)), shape.pixels)
 
 
 class ConvolutionKernel(TileRows):
@@ -127,12 +129,31 @@ class ConvolutionKernel(TileRows):
 
     @kernel
     def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
+        """Where the task's images and weights start; and the blocks of the input from which to which it multiplies."""
         g = self.geometry
         w_start = panel * size("panel_size", self._panel_size())
+        needed = () if g.parts is None else self._needed_blocks(g.parts, panel)
+        if g.parts is not None:
+            w_start = w_start + needed[0] * size("block_size", self._panel_size() // g.blocks_in)
         x_start = batch * size("x_batch", g.steps[0])
         if g.groups > 1:
             x_start = x_start + self._group(panel) * size("x_group", g.steps[1] * g.blocks_in)
-        return x_start, w_start
+        return x_start, w_start, *needed
+
+    @kernel
+    def _needed_blocks(self, parts: Parts, panel: Value) -> tuple[Value, ...]:
+        """Where the blocks of the input start and stop that a panel depends on, as `Parts.blocks` has it."""
+        g = self.geometry
+        part_inputs, part_outputs = size("part_inputs", parts.inputs), size("part_outputs", parts.outputs)
+        within = panel if g.groups == 1 else panel % size("panels_per_group", self.panels_per_group)
+        first = within * self.width
+        last = min(first + self.width, size("group_outputs", parts.count * parts.outputs)) - 1
+        start = first // part_outputs * part_inputs // g.depth
+        stop = ((last // part_outputs + 1) * part_inputs + (g.depth - 1)) // g.depth
+        blocks = size("blocks", g.blocks_in)
+        first_block = min(start, blocks)
+        last_block = min(stop, blocks)
+        return first_block, last_block
 
     def _panel_size(self) -> int:
         g = self.geometry
@@ -147,7 +168,7 @@ class ConvolutionKernel(TileRows):
     @kernel
     def window_start(self, place: Place, pixel: Index) -> Value:
         """Where the window of a pixel starts in the input."""
-        g, (at, _) = self.geometry, place.task
+        g, at = self.geometry, place.task[0]
         if not self.grid.is_flat:
             at = at + place.row * size("x_row", g.steps[2] * g.stride[0])
         x_at = at + pixel * self.pixel_step()
@@ -187,7 +208,7 @@ class ConvolutionKernel(TileRows):
         ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
         zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
         sums = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
-        return self._sum(sums, x_at, place.task[1], ahead, rows)
+        return self._sum(sums, x_at, place.task[1:], ahead, rows)
 
     @kernel
     def ahead_of(self, place: Place, pixel: Index, lines: int) -> list[Index]:
@@ -215,13 +236,16 @@ class ConvolutionKernel(TileRows):
         return step if isinstance(step, int) else value_of(self.code.size("x_pixel", step))
 
     @kernel
-    def _sum(self, sums: Value, x_at: Value, w_at: Value, ahead: list[Index], rows: Value | None) -> Value:
+    def _sum(
+        self, sums: Value, x_at: Value, task: tuple[Value, ...], ahead: list[Index], rows: Value | None
+    ) -> Value:
         """`for block, for r, for s, for c: sums += pixels * weights`; a loop that is not needed has one static turn."""
         g, x, w, once = self.geometry, self.input, self.weights, (0,)
+        w_at, needed = task[0], task[1:]
         step, is_point = self.pixel_step(), g.window == (1, 1)
         depth = min(g.depth // g.word, _UNROLLED)
         has_blocks, has_channels = g.blocks_in > 1 or is_point, not g.is_depthwise and depth * g.word < g.depth
-        for block in range(size("blocks", g.blocks_in)) if has_blocks else once:
+        for block in (range(*needed) if needed else range(size("blocks", g.blocks_in))) if has_blocks else once:
             block_at = x_at + block * size("x_block", g.steps[1]) if has_blocks else x_at
             row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
             column_step = 0 if is_point else size("x_window_column", g.steps[3] * g.dilation[1])

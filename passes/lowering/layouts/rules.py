@@ -55,6 +55,7 @@ def assign_convolution(op: Operation, assignment: Assignment) -> Operation | Non
         pre_padding=[int(p) for p in op.pre_padding.iter_values()],
         post_padding=[int(p) for p in op.post_padding.iter_values()],
         groups=op.groups.value.data,
+        merged_groups=op.merged_groups.value.data,
         padding_value=op.padding_value.value.data,
         pooling=op.pooling,
         extras=values,

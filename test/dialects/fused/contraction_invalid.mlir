@@ -103,3 +103,15 @@ func.func @contraction_c3_room(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>)
   }
   func.return
 }
+
+// -----
+
+func.func @contraction_c4(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{C4: fused.convolution: groups of 4 channels that give 6 have no 4 equal parts}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, merged_groups = 4 : i64}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x7x7xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}

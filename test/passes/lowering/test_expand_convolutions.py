@@ -124,7 +124,7 @@ def test_merged_groups(groups: int, inputs: int, outputs: int) -> None:
     text = check(network, [2, groups * inputs, 4, 5], "merge-convolution-groups{lanes=4}")
     is_depthwise = inputs == outputs == 1
     is_whole = inputs % 4 == outputs % 4 == 0
-    assert (f"groups = {groups}" in text) == (is_depthwise or is_whole)
+    assert (f" groups = {groups}" in text) == (is_depthwise or is_whole)
 
 
 @pytest.mark.parametrize(
