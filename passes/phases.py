@@ -200,6 +200,12 @@ PHASES = (
             Step("expand-volume-convolution", "blocks are for images: slices of volumes become images", "cpu"),
             Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
             Step("merge-convolution-groups{lanes={lanes}}", "a block of channels must not have several groups", "cpu"),
+            Step("fuse-channel-shuffles", "vectors of channels are gathered at once, where they lie in blocks", "cpu"),
+            Step(
+                "fold-gather-into-convolution",
+                "weights are in any order for nothing, once groups are merged",
+                "cpu",
+            ),
             Step("convert-io-formats", "layouts of callers, before those that layers prefer, as both may cancel"),
             Step(
                 "assign-layouts{target=cpu lanes={lanes}}",

@@ -19,10 +19,11 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.blocked_layout import block_array, is_blocked, unblock_array
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.indexing import GatherMode, gather
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, rank
+from mlirt.dialects.tensor_types import channels, dims, element_of, is_bool, is_float, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -44,6 +45,8 @@ class GatherOp(FusedOp):
     | default | y[i.., j.., k..] = data[i.., indices[i_1..i_b, j..], k..], the index stands at `axis` |
     | element | y[.., j, ..] = data[.., indices[.., j, ..], ..] along `axis` |
     | nd | y[i.., k..] = data[i_1..i_b, indices[i..], k..], the last dimension of the indices holds coordinates |
+
+    In mode default, `axis` 1 of blocked images is that of their channels.
 
     C1: the indices are integers. C2: the result has the data's element type and the rank that the mode gives.
     C3: in mode nd the last length of the indices is a number.
@@ -113,4 +116,13 @@ class GatherOp(FusedOp):
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         data, indices = arrays
-        return [gather(data, indices, self.mode.data, self.axis.value.data, self.elementwise_dims)]
+        if is_blocked(self.data.type):
+            count = channels(self.data.type)
+            assert isinstance(count, int)
+            data = unblock_array(data, count)
+        found = gather(data, indices, self.mode.data, self.axis.value.data, self.elementwise_dims)
+        if is_blocked(self.output.type):
+            lanes = dims(self.output.type)[-1]
+            assert isinstance(lanes, int)
+            found = block_array(found, lanes)
+        return [found]

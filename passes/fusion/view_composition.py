@@ -16,7 +16,7 @@ def through_view(
     where its index counts them apart, `4*d0 + d1` with an extent of 4 for `d1`.
     """
     found: list[Dim] = []
-    for olds, news in _groups(before, after):
+    for olds, news in axis_groups(before, after):
         total: Dim = 0
         for axis in news:
             total = total * after[axis] + indices[axis]
@@ -30,7 +30,7 @@ def through_view(
 def joined_axes(before: Sequence[Dim], after: Sequence[Dim]) -> dict[int, tuple[Dim, Dim]]:
     """The axes of a view that join two axes longer than 1, with the lengths of these."""
     found: dict[int, tuple[Dim, Dim]] = {}
-    for olds, news in _groups(before, after):
+    for olds, news in axis_groups(before, after):
         long = [before[axis] for axis in olds if before[axis] != 1]
         whole = [axis for axis in news if after[axis] != 1]
         if len(long) == 2 and len(whole) == 1:
@@ -66,7 +66,7 @@ def _inner(index: Dim, size: Dim, extents: Mapping[str, Dim]) -> Dim | None:
     return 0 if index // size * size == index else None
 
 
-def _groups(before: Sequence[Dim], after: Sequence[Dim]) -> Iterator[tuple[list[int], list[int]]]:
+def axis_groups(before: Sequence[Dim], after: Sequence[Dim]) -> Iterator[tuple[list[int], list[int]]]:
     """The smallest runs of axes of both sides that hold equally many elements; runs end early where that is unknown."""
     old, new = 0, 0
     while old < len(before) or new < len(after):

@@ -13,6 +13,8 @@ from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp
+from mlirt.dialects.fused.gather import GatherOp
+from mlirt.dialects.fused.gathered_channels import gathered_channels
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.resize import ResizeOp
@@ -183,6 +185,16 @@ def assign_resize(op: Operation, assignment: Assignment) -> Operation | None:
     return made
 
 
+def assign_gather(op: Operation, assignment: Assignment) -> Operation | None:
+    """Channels that are known when the engine is built are gathered from blocks into blocks."""
+    assert isinstance(op, GatherOp)
+    if not is_blocked(op.data.type) or not is_plain_image(op.output):
+        return None
+    if gathered_channels(op, assignment.store) is None:
+        return None
+    return _retyped(op, assignment.blocked_type(op.output))
+
+
 def _retyped(op: Operation, type_: Tensor) -> Operation:
     """The same op with another result type; takes the regions over."""
     return type(op).create(
@@ -205,6 +217,7 @@ RULES: dict[type[Operation], Rule] = {
     ReductionOp: assign_reduction,
     ConcatOp: assign_concat,
     ResizeOp: assign_resize,
+    GatherOp: assign_gather,
 }
 
 __all__ = ["RULES", "Rule"]

@@ -41,3 +41,46 @@ func.func @elementwise(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
   }
   func.return %y : tensor<1x32x8x8xf32>
 }
+
+// -----
+
+// Channels in a constant order are gathered from blocks into blocks, with the halo that the next convolution wants.
+// CHECK-LABEL: @gathered
+// CHECK: [[C:%.*]] = fused.convolution
+// CHECK-NEXT: ^bb0
+// CHECK: [[Y:%.*]] = fused.gather [[C]], {{%.*}} {axis = 1 : i64} : (tensor<1x2x8x8x16xf32, {{.*}}channels = "20">>, tensor<18xi64>) -> tensor<1x2x8x8x16xf32, {{.*}}channels = "18", halo = [1, 1]>>
+// CHECK-NEXT: fused.convolution [[Y]]
+func.func @gathered(%x: tensor<1x3x8x8xf32>) -> tensor<1x16x8x8xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<20x3x1x1xf32>} : tensor<20x3x1x1xf32>
+  %l = trt.constant {value = dense<0.5> : tensor<16x18x3x3xf32>} : tensor<16x18x3x3xf32>
+  %i = trt.constant {value = dense<[0, 2, 4, 6, 8, 10, 12, 14, 16, 1, 3, 5, 7, 9, 11, 13, 15, -1]> : tensor<18xi64>} : tensor<18xi64>
+  %c = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x3x8x8xf32>, tensor<20x3x1x1xf32>) -> tensor<1x20x8x8xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %g = fused.gather %c, %i {axis = 1 : i64} : (tensor<1x20x8x8xf32>, tensor<18xi64>) -> tensor<1x18x8x8xf32>
+  %y = fused.convolution %g, %l {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<1x18x8x8xf32>, tensor<16x18x3x3xf32>) -> tensor<1x16x8x8xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<1x16x8x8xf32>
+}
+
+// -----
+
+// Indices that a run brings, and those out of range, which read zeros, need plain images.
+// CHECK-LABEL: @not_gathered
+// CHECK: fused.reformat
+// CHECK: fused.gather {{.*}} -> tensor<1x2x8x8xf32>
+// CHECK: fused.gather {{.*}} -> tensor<1x2x8x8xf32>
+func.func @not_gathered(%x: tensor<1x3x8x8xf32>, %i: tensor<2xi64>) -> (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) {
+  %k = trt.constant {value = dense<0.5> : tensor<20x3x1x1xf32>} : tensor<20x3x1x1xf32>
+  %j = trt.constant {value = dense<[0, 20]> : tensor<2xi64>} : tensor<2xi64>
+  %c = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x3x8x8xf32>, tensor<20x3x1x1xf32>) -> tensor<1x20x8x8xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %g = fused.gather %c, %i {axis = 1 : i64} : (tensor<1x20x8x8xf32>, tensor<2xi64>) -> tensor<1x2x8x8xf32>
+  %h = fused.gather %c, %j {axis = 1 : i64} : (tensor<1x20x8x8xf32>, tensor<2xi64>) -> tensor<1x2x8x8xf32>
+  func.return %g, %h : tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>
+}
