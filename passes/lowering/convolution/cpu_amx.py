@@ -46,9 +46,10 @@ _LEAST_GAIN = 1.3
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not lowering.target.special >= AMX:
         return False
-    geometry, weights = replace(geometry_of(op, lowering), parts=None), lowering.known(op.kernel)
+    geometry, weights = geometry_of(op, lowering), lowering.known(op.kernel)
     if geometry is None or weights is None or geometry.word == 1 or geometry.is_depthwise or geometry.lanes != LANES:
         return False
+    geometry = replace(geometry, parts=None)  # the unit multiplies by all blocks of the input
     k = lowering.kernel("convolution")
     code = TileCode(k, op, lowering, geometry.lanes)
     batch, _, rows, length, _ = dims(op.output.type)

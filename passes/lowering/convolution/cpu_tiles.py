@@ -132,7 +132,7 @@ class ConvolutionKernel(TileRows):
         """Where the task's images and weights start; and the blocks of the input from which to which it multiplies."""
         g = self.geometry
         w_start = panel * size("panel_size", self._panel_size())
-        needed = () if g.parts is None else self._needed_blocks(g.parts, panel)
+        needed = tuple[Value, ...]() if g.parts is None else self._needed_blocks(g.parts, panel)
         if g.parts is not None:
             w_start = w_start + needed[0] * size("block_size", self._panel_size() // g.blocks_in)
         x_start = batch * size("x_batch", g.steps[0])
