@@ -46,7 +46,15 @@ class BoundShapes:
             if own not in (-1, length):
                 raise InvalidInputError(f"{name}: Static dimension mismatch at index {axis}: {length}, expected {own}")
         self._check_profile(name, shape)
+        self._check_built(name, shape)
         self._given[name] = shape
+
+    def _check_built(self, name: str, shape: tuple[int, ...]) -> None:
+        """Raise `InvalidInputError` for a length that the network leaves open and the engine has settled."""
+        built = next((one.shape for one in self._manifest.inputs if one.name == name), ())
+        for axis, (length, own) in enumerate(zip(shape, built, strict=False)):
+            if isinstance(own, int) and own != length and len(built) == len(shape):
+                raise InvalidInputError(f"{name}: dimension {axis} is {length}, but the layers of the network need {own}")
 
     def check_has_profile(self) -> None:
         """Raise `InvalidInputError` where no profile is chosen."""
