@@ -54,7 +54,7 @@ class BoundShapes:
         built = next((one.shape for one in self._manifest.inputs if one.name == name), ())
         for axis, (length, own) in enumerate(zip(shape, built, strict=False)):
             if isinstance(own, int) and own != length and len(built) == len(shape):
-                raise InvalidInputError(f"{name}: dimension {axis} is {length}, but the layers of the network need {own}")
+                raise InvalidInputError(f"{name}: dimension {axis} is {length}, but the layers need {own}")
 
     def check_has_profile(self) -> None:
         """Raise `InvalidInputError` where no profile is chosen."""
