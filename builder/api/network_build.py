@@ -342,7 +342,7 @@ def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefiniti
         manifest["info"]["shape_inputs"] = values
     if delivered:
         manifest["info"]["shape_outputs"] = delivered
-    if largest := _largest_outputs(network):
+    if plan.manifest.sizes and (largest := _largest_outputs(network)):  # some lengths are known in a run alone
         manifest["info"]["largest_outputs"] = largest
     if dynamic:
         manifest["info"]["dynamic_inputs"] = dynamic
