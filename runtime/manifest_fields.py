@@ -5,7 +5,18 @@ from math import inf, nan, prod
 from typing import Any
 
 from mlirt.runtime.profile_ranges import ShapeRange
-from mlirt.runtime.record_kinds import MANY, each, in_range, is_whole, items, many, one_of, section, texts
+from mlirt.runtime.record_kinds import (
+    MANY,
+    each,
+    in_range,
+    is_whole,
+    items,
+    many,
+    one_of,
+    section,
+    sections_by_architecture,
+    texts,
+)
 from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, as_table, check_keys, read_inline, read_record
 from mlirt.runtime.state_pairs import StatePair
 from mlirt.runtime.tensor_maps import MapLayout
@@ -17,7 +28,7 @@ _MAX_THREADS_PER_BLOCK = 1024
 _MAX_ARGUMENTS = 1024
 _MAX_PROFILES = 1024
 _NON_FINITE = {"inf": inf, "-inf": -inf, "nan": nan}
-_SECTION = section()
+_SECTION, _SECTIONS = section(), sections_by_architecture()
 _ARGUMENT_TYPES = texts(_MAX_ARGUMENTS)
 
 
@@ -73,10 +84,7 @@ def _objects(value: Any, scope: Scope, given: Given) -> dict[str, str]:
     if isinstance(value, str):
         assert scope.target is not None
         return {scope.target.arch: _SECTION.read(value, scope, given)}
-    found = as_table(value)
-    for name in found.values():
-        _SECTION.read(name, scope, given)
-    return found
+    return _SECTIONS.read(value, scope, given)
 
 
 def _block(value: Any, scope: Scope, given: Given) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Brings kernels to their shortest form before they are printed."""
+"""Canonicalization of kernels, before they are printed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _Key: TypeAlias = "tuple[str, tuple[object, ...], frozenset[tuple[str, Attribute
 
 @dataclass(frozen=True)
 class CanonicalizeKernelsPass(ModulePass):
-    """Fold what is known of the integers of a kernel, compute equal scalars of a block once, drop what nobody reads.
+    """Fold the integers of a kernel, eliminate common scalars within a block, and eliminate dead ones.
 
-    Comparisons of numbers, casts that do nothing, additions of zero and branches that are decided go. Floats are left
+    Comparisons of constants, casts to the own type, additions of zero and decided branches are folded. Floats are left
     as they are: no result changes by a bit.
 
     Before: `%c = arith.cmpi eq, %five, %five_1`, `scf.if %c { kernel.barrier }`, `%j = arith.addi %i, %zero`
@@ -36,7 +36,7 @@ class CanonicalizeKernelsPass(ModulePass):
         for func in op.body.block.ops:
             if isinstance(func, FuncOp):
                 _simplify(func.body.block)
-                _drop_unread(func.body.block)
+                _eliminate_dead(func.body.block)
 
 
 def _simplify(block: Block) -> None:
@@ -119,11 +119,11 @@ def _replace(op: Operation, values: list[SSAValue] | tuple[SSAValue, ...]) -> No
     op.erase()
 
 
-def _drop_unread(block: Block) -> None:
+def _eliminate_dead(block: Block) -> None:
     for op in reversed(list(block.ops)):
         for region in op.regions:
             for inner in region.blocks:
-                _drop_unread(inner)
+                _eliminate_dead(inner)
         if _is_scalar(op) and all(result.first_use is None for result in op.results):
             op.detach()
             op.erase()
