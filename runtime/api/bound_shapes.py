@@ -51,9 +51,9 @@ class BoundShapes:
 
     def _check_built(self, name: str, shape: tuple[int, ...]) -> None:
         """Raise `InvalidInputError` for a length that the network leaves open and the engine has settled."""
-        built = next((one.shape for one in self._manifest.inputs if one.name == name), ())
+        built = next((one.known_shape for one in self._manifest.inputs if one.name == name), ())
         for axis, (length, own) in enumerate(zip(shape, built, strict=False)):
-            if isinstance(own, int) and own != length and len(built) == len(shape):
+            if isinstance(own, int) and own != length:
                 raise InvalidInputError(f"{name}: dimension {axis} is {length}, but the layers need {own}")
 
     def check_has_profile(self) -> None:
