@@ -11,6 +11,10 @@ from mlirt.dialects.gpu_device import GpuDevice
 
 TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
 
+HOPPER = "sm_90a"
+"""The architecture of GPUs whose warpgroups multiply matrices."""
+TF32 = "tf32"
+"""The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
 _GPUS = {"sm_80": "a100", "sm_90a": "h200"}
 _CPUS = {512: "cpu-avx512", 256: "cpu-avx2"}
 _ANY_CPU, _MATRIX_UNIT = "cpu-128", "amx-int8"

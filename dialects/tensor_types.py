@@ -79,6 +79,11 @@ def is_float(element: Attribute) -> bool:
     return isinstance(element, Float16Type | BFloat16Type | Float32Type | Float64Type)
 
 
+def is_half(element: Attribute) -> bool:
+    """Whether elements are floating-point numbers of 16 bits."""
+    return isinstance(element, Float16Type | BFloat16Type)
+
+
 def is_float8(element: Attribute) -> bool:
     """Whether elements are 8-bit floats: they are converted, moved, and multiplied as matrices."""
     return isinstance(element, Float8E4M3FNType)

@@ -11,10 +11,10 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.target import HOPPER, TF32
 from mlirt.errors import InvalidInputError
 from mlirt.passes.lowering.layouts.assignment import Assignment
 from mlirt.passes.lowering.layouts.order_assignment import OrderAssignment
-from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, TF32
 from mlirt.passes.options import option
 
 
@@ -53,14 +53,14 @@ class AssignLayoutsPass(ModulePass):
 
     target: str = option("cpu", one_of=("cpu", "cuda"))
     lanes: int = option(16, at_least=1)
-    arch: str = ARCHITECTURE
+    arch: str = HOPPER
     features: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp) and not one.is_declaration]
         if self.target == "cuda":
             for function in functions:
-                has_warpgroups, has_tf32 = self.arch == ARCHITECTURE, TF32 in self.features
+                has_warpgroups, has_tf32 = self.arch == HOPPER, TF32 in self.features
                 OrderAssignment(function.body.block, has_warpgroups=has_warpgroups, has_tf32=has_tf32).run()
         if self.target != "cpu":
             return

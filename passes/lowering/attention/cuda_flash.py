@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import ThreadIdOp
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import byte_width, element_of
+from mlirt.dialects.tensor_types import byte_width, element_of, is_half
 from mlirt.passes.lowering.attention.flash_blocks import fits_narrow, heads_of, place_of, range_of, work_of
 from mlirt.passes.lowering.attention.flash_kernel import FlashKernel, Loaders
 from mlirt.passes.lowering.attention.flash_results import ResultWriter
@@ -17,7 +17,6 @@ from mlirt.passes.lowering.attention.flash_scores import FlashScores
 from mlirt.passes.lowering.attention.flash_shape import FlashShape, shapes_for
 from mlirt.passes.lowering.attention.flash_tiles import FlashTiles, loader
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (AttentionOp,)
 TARGETS = frozenset({"cuda"})

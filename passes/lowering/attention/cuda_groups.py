@@ -11,7 +11,8 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import BarrierOp, ThreadIdOp
 from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValueOp
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.target import HOPPER
+from mlirt.dialects.tensor_types import element_of, is_half
 from mlirt.passes.lowering.attention.flash_blocks import (
     Heads,
     fits_narrow,
@@ -27,13 +28,11 @@ from mlirt.passes.lowering.attention.group_shape import GroupShape, group_shapes
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
-from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (AttentionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_ARCHITECTURE = "sm_90a"
 _VALUE_ROWS = 64  # of a box of values
 _WIDTH = 8  # neighbouring results that a thread writes
 # Registers of a thread by the number of warpgroups that multiply: of those that copy, and of the others.
@@ -58,7 +57,7 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[GroupShape]:
     """The shapes that apply: none where the elements or the way they lie in memory do not fit."""
     element, depth, columns = element_of(op.query.type), op.depth, op.columns
     same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
-    if lowering.target.arch != _ARCHITECTURE or not is_half(element) or not same:
+    if lowering.target.arch != HOPPER or not is_half(element) or not same:
         return ()
     if op.score.block.args[0].type != f32 or not isinstance(depth, int) or not isinstance(columns, int):
         return ()
@@ -107,7 +106,7 @@ def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering)
         kernel.write(results, op, heads.walks.out, first, batch, _writes_wide(op, heads, lowering))
 
     k.either(k.compare("eq", group, shape.groups), copy, multiply)
-    k.function.attributes["architecture"] = StringAttr(_ARCHITECTURE)
+    k.function.attributes["architecture"] = StringAttr(HOPPER)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[ceil_div(op.queries, shape.queries) * product(op.batch), 1, 1], block=[shape.threads])

@@ -11,12 +11,12 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.library_convolution import LibraryConvolutionOp
 from mlirt.dialects.kernel.library_op import LibraryActivation
 from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.target import TF32
 from mlirt.dialects.tensor_types import channels_last, dims, element_of, rank
 from mlirt.passes.lowering.library.calls import CHOICES, WORKSPACE_BYTES, launch_call, rounded_bias
 from mlirt.passes.lowering.library.epilogue import LibraryEpilogue, library_epilogue
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
-from mlirt.passes.lowering.warpgroups.kinds import TF32
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})

@@ -13,14 +13,14 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Loader, Matrix, MatrixLoader
-from mlirt.passes.lowering.tiles.problem import Problem, Sizes, is_half, unit_kind
+from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
 from mlirt.passes.lowering.tiles.shape import WarpTile

@@ -12,13 +12,13 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.target import TF32
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.passes.lowering.library.calls import CHOICES, WORKSPACE_BYTES, launch_call, rounded_bias
 from mlirt.passes.lowering.library.epilogue import LibraryEpilogue, library_epilogue
 from mlirt.passes.lowering.library.matrices import Matrices, joined, matrices
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
-from mlirt.passes.lowering.warpgroups.kinds import TF32
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})

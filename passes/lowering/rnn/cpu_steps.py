@@ -14,12 +14,11 @@ from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
 from mlirt.dialects.plan.control import WhileOp
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cpu_products import Products, packed
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch, bytes_of
 from mlirt.passes.lowering.rnn.cpu_tiles import Place, TiledLayer
-from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.workers.split_index import split_index
 
 OPS = (RnnOp,)

@@ -15,13 +15,12 @@ from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cpu_products import Products, packed
 from mlirt.passes.lowering.rnn.cpu_scratch import Scratch
 from mlirt.passes.lowering.rnn.cpu_shape import RecurrentTile, tile_for
 from mlirt.passes.lowering.rnn.cpu_whole_steps import WholeSteps
-from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cpu"})

@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ThreadIdOp
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -26,7 +26,6 @@ from mlirt.passes.lowering.rnn.one_block_accumulators import LaneAccumulators, M
 from mlirt.passes.lowering.rnn.persistent_shape import PersistentShape, one_block_shape
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
 from mlirt.passes.lowering.rnn.weights_in_registers import LaneRows, MatrixUnitRows
-from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cuda"})

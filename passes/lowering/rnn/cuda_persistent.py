@@ -20,7 +20,7 @@ from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import ceil_div
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -31,7 +31,6 @@ from mlirt.passes.lowering.rnn.persistent_products import LaneProducts, MatrixUn
 from mlirt.passes.lowering.rnn.persistent_shape import UNITS, PersistentShape, shapes_for
 from mlirt.passes.lowering.rnn.persistent_steps import put_in_steps
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
-from mlirt.passes.lowering.tiles.problem import is_half
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cuda"})

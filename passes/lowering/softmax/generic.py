@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import UnitAttr
 
 from mlirt.dialects.fused.softmax import SoftmaxOp
-from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.passes.lowering.kernel_language import Index, Value, build, builder, kernel
 from mlirt.passes.lowering.kernel_language.nest_words import NestOperand
 from mlirt.passes.lowering.kernel_language.words import Box, exp, log, parallel
 from mlirt.passes.lowering.loops.rows import rows, whole
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type
 
 OPS = (SoftmaxOp,)

@@ -37,10 +37,6 @@ _SHAPES = {
 }
 
 
-def is_half(element: Attribute) -> bool:
-    return isinstance(element, Float16Type | BFloat16Type)
-
-
 def unit_kind(left: Attribute, right: Attribute) -> MmaKind | None:
     """How the matrix units of a warp multiply elements; None where they do not."""
     return _KINDS.get((left, right))

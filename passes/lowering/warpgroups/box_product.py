@@ -21,10 +21,10 @@ from mlirt.dialects.kernel.warpgroup import (
 )
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.symbolic import Dim, minimum
+from mlirt.dialects.target import HOPPER
 from mlirt.passes.lowering.warpgroups.box_stages import BoxStages
 from mlirt.passes.lowering.warpgroups.group_product import fits_narrow
 from mlirt.passes.lowering.warpgroups.group_sizes import Work
-from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE
 from mlirt.passes.lowering.warpgroups.pixel_boxes import PixelBox
 from mlirt.passes.lowering.warpgroups.sources import Slot
 
@@ -47,7 +47,7 @@ class BoxProduct(BoxStages):
         group = k.value(WarpValueOp(k.div(self.thread, WARPGROUP)))
         group.name_hint = "group"
         k.either(k.compare("sge", group, tile.groups), self._produce, lambda: self._consume(group))
-        k.function.attributes["architecture"] = StringAttr(ARCHITECTURE)
+        k.function.attributes["architecture"] = StringAttr(HOPPER)
         if fits_narrow(k, layer, self.rows.tiles * self.boxes.lines * self.line * self.across):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(blocks * self.across, 1, 1), block=[tile.threads])

@@ -18,11 +18,12 @@ from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, ThreadI
 from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValueOp
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.symbolic import Dim, ceil_div, minimum
+from mlirt.dialects.target import HOPPER
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.warpgroups.cluster_accumulators import ClusterAccumulators
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
-from mlirt.passes.lowering.warpgroups.kinds import ARCHITECTURE, Kind
+from mlirt.passes.lowering.warpgroups.kinds import Kind
 from mlirt.passes.lowering.warpgroups.pipeline import Pipeline, PipelineState
 from mlirt.passes.lowering.warpgroups.row_epilogue import RowEpilogue
 from mlirt.passes.lowering.warpgroups.sources import Source
@@ -88,7 +89,7 @@ class GroupProduct:
         else:
             self._single()
             blocks = self.tiles * self.tile.split
-        k.function.attributes["architecture"] = StringAttr(ARCHITECTURE)
+        k.function.attributes["architecture"] = StringAttr(HOPPER)
         if fits_narrow(k, layer, self.tiles * self.tile.rows * self.tile.columns):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(blocks, 1, 1), block=[self.tile.threads])

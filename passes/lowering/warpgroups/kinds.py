@@ -9,13 +9,10 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.warpgroup import LINE, SHORT_LINE
-from mlirt.dialects.target import Target
+from mlirt.dialects.target import HOPPER, TF32, Target
 from mlirt.dialects.tensor_types import byte_width
 
-ARCHITECTURE = "sm_90a"
 _SAVED = 4 / 3
-TF32 = "tf32"
-"""The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
 
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
 _KINDS: dict[tuple[Attribute, Attribute], MmaKind] = {
@@ -46,7 +43,7 @@ class Kind:
     def of(left: Attribute, right: Attribute, target: Target) -> Kind | None:
         """The kind of a product of these elements; None where the target's matrix units have none."""
         mma = _KINDS.get((left, right))
-        if target.arch != ARCHITECTURE or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
+        if target.arch != HOPPER or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
             return None
         return Kind(i8 if mma == MmaKind.E4M3 else right, mma)
 

@@ -17,11 +17,10 @@ from mlirt.dialects.kernel.core import LoadOp, YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, MapFragmentOp, SaturateFragmentOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_half
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse, direct
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.tiles.problem import is_half
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.int8_as_floats import with_floats
