@@ -13,7 +13,7 @@ from mlirt.dialects.fused.epilogue import EpilogueOp
 from mlirt.dialects.kernel.library_op import LibraryActivation
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.dialects.trt.activation import ActivationKind
-from mlirt.passes.lowering.trt_to_fused.activations import FORMULAS
+from mlirt.passes.lowering.trt_to_fused.activation_formulas import FORMULAS
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, arguments_of, yield_as
 
 Tree: TypeAlias = "tuple[object, ...]"

@@ -11,7 +11,7 @@ from mlirt.dialects.fused.rnn import RnnOp as FusedRnnOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, tensor
 from mlirt.dialects.trt.rnn import RnnCell, RnnOp
-from mlirt.passes.lowering.trt_to_fused.activations import FORMULAS
+from mlirt.passes.lowering.trt_to_fused.activation_formulas import FORMULAS
 from mlirt.passes.lowering.trt_to_fused.conversion import Conversion, Conversions
 from mlirt.passes.lowering.trt_to_fused.products import matmul
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, arguments_of, compute_type, end_with
