@@ -102,7 +102,7 @@ def _return_buffers(op: ReturnOp, lowering: Lowering) -> None:
 
 
 def _own_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering, *, has_format: bool) -> SSAValue:
-    from mlirt.passes.lowering.loops.copying import copy_as_typed, copy_dense
+    from mlirt.passes.lowering.copying import copy_as_typed, copy_dense
 
     placements = lowering.placements
     if not (placements.lies_as_typed(value) if has_format else placements.is_dense(value)):

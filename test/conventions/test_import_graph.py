@@ -15,7 +15,6 @@ from mlirt.passes.lowering.tactics import TARGETS, tactics_of, target_of_file
 ROOT = Path(__file__).parents[2]
 _MUTUAL: Mapping[tuple[str, str], str] = {
     ("mlirt.builder.calibration", "mlirt.builder.compile"): "the report of a calibration builds engines to compare",
-    ("mlirt.passes.lowering.tiles", "mlirt.passes.lowering.convolution"): "tiles are loaded from windows of an image",
 }
 """Imports that close a circle, with the reason for each."""
 _FOR_BOTH = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
-from mlirt.passes.lowering.loops.copying import copy_to_each
+from mlirt.passes.lowering.copying import copy_to_each
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
 

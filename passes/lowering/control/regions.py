@@ -25,7 +25,7 @@ from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.passes.lowering.control.in_place import may_replace
-from mlirt.passes.lowering.loops.copying import copy, dense
+from mlirt.passes.lowering.copying import copy, dense
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
 

@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.passes.lowering.convolution.generic_operands import ConvolutionOperands
 from mlirt.passes.lowering.convolution.pooled_results import Pooled
 from mlirt.passes.lowering.loops.block_lanes import LaneMask, number
+from mlirt.passes.lowering.loops.convolution_operands import ConvolutionOperands
 from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, affine
 from mlirt.passes.lowering.loops.reduction_nest import accumulator_of
 from mlirt.passes.lowering.loops.rows import whole

@@ -12,7 +12,7 @@ from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, rank
 from mlirt.dialects.weights import WeightsAttr
 from mlirt.errors import UnsupportedError
-from mlirt.passes.lowering.loops.copying import copy, copy_dense, dense
+from mlirt.passes.lowering.copying import copy, copy_dense, dense
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
 from mlirt.tensorrt.plugins.functions.function_plugin import FunctionCreator

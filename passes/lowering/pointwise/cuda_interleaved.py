@@ -22,10 +22,10 @@ from mlirt.dialects.symbolic import Dim, floor_div, modulo, product
 from mlirt.dialects.tensor_types import is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loops.stream import Stream
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.pointwise.generic import splat
 from mlirt.passes.lowering.pointwise.streams import streams_of
-from mlirt.passes.lowering.transposition.transposed_plan import Stream
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cuda"})

@@ -9,8 +9,8 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, row_length
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.passes.lowering.loops.stream import Stream
 from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.transposition.transposed_plan import Stream
 
 
 def streams_of(op: Operation, lowering: Lowering) -> tuple[tuple[Dim, ...], list[Stream]] | None:

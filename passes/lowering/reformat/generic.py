@@ -6,8 +6,8 @@ from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.symbolic import ceil_div
 from mlirt.dialects.tensor_types import channels, dims, element_of, is_row_major, memory_order, row_length
+from mlirt.passes.lowering.copying import copy
 from mlirt.passes.lowering.loops.block_lanes import zero
-from mlirt.passes.lowering.loops.copying import copy
 from mlirt.passes.lowering.loops.loop_nest import Nest, NestCode, collapse
 from mlirt.passes.lowering.loops.rows import whole
 from mlirt.passes.lowering.lowering import KernelBuilder, Lowering

@@ -10,8 +10,8 @@ from mlirt.dialects.fused.scatter import ScatterOp
 from mlirt.dialects.indexing import ScatterMode, ScatterReduction
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
+from mlirt.passes.lowering.copying import copy
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.loops.copying import copy
 from mlirt.passes.lowering.loops.indexed_access import Coordinate, coordinate_operands, resolve
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.passes.lowering.lowering import Lowering

@@ -15,8 +15,8 @@ from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp, element_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.lowering.convolution.generic_operands import ConvolutionOperands
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loops.convolution_operands import ConvolutionOperands
 from mlirt.passes.lowering.tiles.loaders import SMALLEST_COPY, Loader
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 

@@ -12,8 +12,8 @@ from mlirt.dialects.kernel.async_copy import CopyAsyncOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
-from mlirt.passes.lowering.convolution.generic_operands import ConvolutionOperands
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.loops.convolution_operands import ConvolutionOperands
 from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 

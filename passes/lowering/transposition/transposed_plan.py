@@ -10,49 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, SSAValue
-
-from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
-from mlirt.dialects.symbolic import Dim, ceil_div, modulo, product
-from mlirt.dialects.tensor_types import byte_width, is_bool
+from mlirt.dialects.symbolic import Dim, ceil_div, product
+from mlirt.dialects.tensor_types import is_bool
 from mlirt.dialects.typical_sizes import typical
+from mlirt.passes.lowering.loops.stream import Stream
 
 THREADS = 256
 _ELEMENTS = 4096  # of a tile
 _LONGEST = 64  # a side of a tile, where the other side is long enough too
 _SHARED_BYTES = 40 * 1024
 _FEWEST = 16 * 1024  # elements below which a plain loop does as well
-_WIDE = 16
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Elements of one operand: `steps` apart along the loops, from `offset` bytes into a buffer on."""
-
-    buffer: SSAValue
-    element: Attribute
-    offset: Dim
-    steps: tuple[Dim, ...]
-
-    @property
-    def width(self) -> int:
-        return byte_width(self.element)
-
-    def has_own_memory(self) -> bool:
-        """Whether it is known how the buffer is aligned."""
-        return isinstance(self.buffer.owner, BufferOp | InputOp | WeightOp)
-
-    def vector(self, axis: int, extents: Sequence[Dim]) -> int:
-        """How many elements along a loop one access may move."""
-        if self.steps[axis] != 1 or not self.has_own_memory():
-            return 1
-        numbers = [extents[axis], *(step for k, step in enumerate(self.steps) if k != axis)]
-        lanes = _WIDE // self.width
-        while lanes > 1 and any(modulo(number, lanes) != 0 for number in numbers):
-            lanes //= 2
-        while lanes > 1 and modulo(self.offset, lanes * self.width) != 0:
-            lanes //= 2
-        return lanes
 
 
 @dataclass(frozen=True)

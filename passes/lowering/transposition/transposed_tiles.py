@@ -16,7 +16,8 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, SharedOp, ThreadIdOp
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
-from mlirt.passes.lowering.transposition.transposed_plan import THREADS, Stream, TransposedPlan
+from mlirt.passes.lowering.loops.stream import Stream
+from mlirt.passes.lowering.transposition.transposed_plan import THREADS, TransposedPlan
 
 # The scalars of one iteration, one per operand -> the element of the result.
 Body = Callable[[list[SSAValue]], SSAValue]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.lowering.loops.copying import copy, dense
+from mlirt.passes.lowering.copying import copy, dense
 from mlirt.passes.lowering.lowering import Lowering
 
 OPS = (ViewOp,)

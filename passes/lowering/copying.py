@@ -10,10 +10,9 @@ from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, stored_bytes, strides
 from mlirt.passes.lowering.loops.loop_nest import Affine, Nest, collapse
+from mlirt.passes.lowering.loops.stream import Stream
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Placement
-from mlirt.passes.lowering.transposition.transposed_plan import THREADS, Stream, find
-from mlirt.passes.lowering.transposition.transposed_tiles import TransposedTiles
 
 
 def copy(
@@ -54,10 +53,15 @@ def copy_to_each(
 def _transpose(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
     """On a GPU, a copy between places that lie across each other, by way of shared memory."""
     k = lowering.kernel("copy")
+    if not k.is_cuda:
+        return False
+    from mlirt.passes.lowering.transposition.transposed_plan import THREADS, find
+    from mlirt.passes.lowering.transposition.transposed_tiles import TransposedTiles
+
     element = element_of(nest.operands[0].value.type)
     places = zip((source, target), nest.operands, strict=True)
     reader, writer = (Stream(place.buffer, element, place.offset, one.steps) for place, one in places)
-    plan = find(nest.extents, [reader], writer) if k.is_cuda else None
+    plan = find(nest.extents, [reader], writer)
     if plan is None:
         return False
     TransposedTiles(k, plan).write(lambda scalars: scalars[0])
