@@ -23,8 +23,8 @@ from mlirt.passes.lowering.kernel_language.values import Index, Number, Value, i
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type, scalar_type
 
 __all__ = [
-    "Box", "Strided", "Tensor", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel", "reduction",
-    "size", "sqrt", "static_range", "stride", "strided", "tanh",
+    "Box", "Strided", "Tensor", "cast", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel",
+    "place", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh",
 ]  # fmt: skip
 
 
@@ -46,6 +46,11 @@ def constant(number: float, type_: Attribute) -> Value:
     return value_of(builder().constant(number, type_))
 
 
+def place(index: SSAValue | int) -> Value:
+    """A place as a value of the run, also where it is known when the kernel is read."""
+    return value_of(builder().index(index))
+
+
 # Numbers.
 
 
@@ -57,6 +62,11 @@ def ceil_div(a: Any, b: Any) -> Any:
 def float_of(place: Index, type_: Attribute) -> Value:
     """A place or a length, which fits into an int32, as a floating-point number."""
     return emit(arith.SIToFPOp(builder().to_integer(builder().index(place), i32), type_))  # pyright: ignore[reportArgumentType]
+
+
+def cast(number: SSAValue, source: Attribute, target: Attribute) -> Value:
+    """A number of one element type as one of another, as tensors are converted."""
+    return value_of(builder().scalars(target).cast(number, source))
 
 
 def _function(made: type[Operation], number: Number) -> Value:

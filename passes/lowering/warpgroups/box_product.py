@@ -1,175 +1,205 @@
-"""Convolutions whose warpgroups find the pixels of all positions of a window in TMA boxes that were copied once."""
+"""Convolutions whose warpgroups find the pixels of all positions of a window in TMA boxes that were copied once.
+
+The weights of a block's columns stay in shared memory. Each warpgroup has stages of its own, a thread that fills
+them, and every so many tiles of the block; a slab is a line of channels of the boxes of a tile.
+"""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.kernel.cluster import LaunchDependentsOp, WaitDependencyOp
-from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import FillFragmentOp
-from mlirt.dialects.kernel.simt import WARP, BarrierOp, BlockIdOp
-from mlirt.dialects.kernel.transaction_barrier import (
-    MbarrierExpectOp,
-    MbarrierWaitOp,
-)
-from mlirt.dialects.kernel.warpgroup import (
-    WARPGROUP,
-    WarpgroupAccumulatorsOp,
-    WarpgroupMmaOp,
-    WarpValueOp,
-)
-from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
+from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, WARP
+from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim, minimum
 from mlirt.dialects.target import HOPPER
-from mlirt.passes.lowering.warpgroups.box_stages import BoxStages
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.kernel_language import Index, Value, build, kernel, value_of
+from mlirt.passes.lowering.kernel_language.hopper_words import (
+    SharedTile,
+    each_warpgroup,
+    fence_mbarriers,
+    launch_dependents,
+    mbarriers,
+    tma_load,
+    wait_dependency,
+    warp_uniform,
+    wgmma,
+    wgmma_result,
+)
+from mlirt.passes.lowering.kernel_language.simt_words import block_id, shared_memory, sync_threads, thread_id, zeros
+from mlirt.passes.lowering.kernel_language.words import ceil_div, place, size, static_range
+from mlirt.passes.lowering.warpgroups.box_rows import BoxRows
+from mlirt.passes.lowering.warpgroups.box_tile import BoxTile
 from mlirt.passes.lowering.warpgroups.group_product import fits_narrow
-from mlirt.passes.lowering.warpgroups.group_sizes import Work
+from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
+from mlirt.passes.lowering.warpgroups.kinds import Kind
+from mlirt.passes.lowering.warpgroups.pipeline import leads_warpgroup
 from mlirt.passes.lowering.warpgroups.pixel_boxes import PixelBox
-from mlirt.passes.lowering.warpgroups.sources import Slot
+from mlirt.passes.lowering.warpgroups.row_epilogue import RowEpilogue
+from mlirt.passes.lowering.warpgroups.sources import MatrixSource, Slot
+from mlirt.passes.lowering.warpgroups.tile_results import TileResults
 
 _FEW_TAPS = 16  # that are not a loop, so that their places are numbers in the code
 
 
-class BoxProduct(BoxStages):
-    """One kernel under construction."""
+class BoxProduct:
+    """One kernel. `maps` are those of the input, one for each box."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        tile: BoxTile,
+        rows: BoxRows,
+        columns: int,
+        slabs: int,
+        kind: Kind,
+        operands: tuple[list[SSAValue], MatrixSource],
+        epilogue: RowEpilogue,
+    ) -> None:
+        self.k, self.tile, self.rows, self.slabs, self.kind = k, tile, rows, slabs, kind
+        self.boxes = rows.boxes
+        self.maps, self.weights = operands
+        self.across = -(-columns // tile.columns)
+        self.blocks: Dim = minimum(rows.tiles, max(1, k.lowering.target.gpu.processors // self.across))
+        sizes = GroupSizes(rows.pixels, columns, (), slabs)
+        self.results = TileResults(
+            k, tile.sums, sizes, epilogue, in_fragment_order=self.weights.in_fragment_order, places=rows
+        )
+        self.steps = slabs * len(self.boxes.taps)
+        self.line = kind.line // byte_width(kind.element)
+        self.slab, self.step = self.boxes.lines * self.line, tile.columns * self.line
 
     def build(self, layer: Operation) -> None:
         """Write the kernel and launch it before `layer`."""
-        k, tile = self.k, self.tile
-        self._initialise()
-        k.insert(BarrierOp())
-        processors = k.lowering.target.gpu.processors
-        blocks: Dim = minimum(self.rows.tiles, max(1, processors // self.across))
+        k = self.k
+        build(k, self._kernel)
         k.function.attributes["dependent_launch"] = UnitAttr()
-        k.insert(LaunchDependentsOp())
-        self._share(k.value(BlockIdOp(0)), k.size(blocks))
-        group = k.value(WarpValueOp(k.div(self.thread, WARPGROUP)))
-        group.name_hint = "group"
-        k.either(k.compare("sge", group, tile.groups), self._produce, lambda: self._consume(group))
         k.function.attributes["architecture"] = StringAttr(HOPPER)
         if fits_narrow(k, layer, self.rows.tiles * self.boxes.lines * self.line * self.across):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
-        k.finish(layer, grid=(blocks * self.across, 1, 1), block=[tile.threads])
+        k.finish(layer, grid=(self.blocks * self.across, 1, 1), block=[self.tile.threads])
 
-    # The threads that start copies.
+    @kernel
+    def _kernel(self) -> None:
+        """Threads of one warpgroup start copies, one for each of the others: one alone would be too slow for them."""
+        tile, results, thread = self.tile, self.results, thread_id()
+        groups, stages = tile.groups, tile.groups * tile.stages
+        boxes = shared_memory("boxes", stages * self.slab, self.kind.element, LARGEST_ALIGNMENT)
+        weights = shared_memory("weights", self.steps * self.step, self.kind.element, LARGEST_ALIGNMENT)
+        full, empty, ready = mbarriers("full", stages), mbarriers("empty", stages), mbarriers("ready", 1)
+        order = mbarriers("order", groups) if tile.ping_pong else None
+        if thread == 0:
+            for stage in range(stages):
+                full[stage].init(1)
+                empty[stage].init(1)
+            ready[0].init(1)
+            if order is not None:
+                for barrier in order.all():
+                    barrier.init(1)
+            results.initialise()
+            fence_mbarriers()
+        sync_threads()
+        launch_dependents()
 
-    def _produce(self) -> None:
-        """A thread for each warpgroup: one alone takes longer to start a copy than a warpgroup to use it."""
-        k, tile = self.k, self.tile
-        first = k.sub(self.thread, tile.groups * WARPGROUP)
-        group = k.named(k.value(WarpValueOp(k.div(first, WARP))), "group")
+        block, blocks, alone = block_id(), size("blocks", self.blocks), self.across == 1
+        column = place(0) if alone else block // blocks * tile.columns
+        first = block if alone else block % blocks
+        count = ceil_div(size("tiles", self.rows.tiles) - first, blocks)
 
-        def one(own: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            self._fill(group, own)
-            return []
+        def turn_of(group: Value, own: Index) -> Value:
+            """The number of a warpgroup's own tile among all of a block."""
+            turn = own * groups + group
+            return turn
 
-        def all_() -> None:
-            k.when(k.compare("eq", group, 0), self._fill_known)
-            k.insert(WaitDependencyOp())
-            k.loop(self._own_turns(group), [], one, ["own"])
+        def tile_of(turn: Value) -> Value:
+            number = first + turn * blocks
+            return number
 
-        each = EachWarpgroupOp(threads=WARP)
-        with k.inside(each.body.block):
-            k.when(k.compare("eq", k.rem(first, WARP), 0), all_)
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
+        def stage_of(group: Value, own: Index, slab: Index) -> tuple[Value, Index]:
+            """The stage of a warpgroup's own tile's slabs, and the parity of that phase."""
+            used = own * self.slabs + slab
+            stage = group * tile.stages + used % tile.stages
+            parity = used // tile.stages % 2
+            return stage, parity
 
-    def _own_turns(self, group: SSAValue) -> SSAValue:
-        """Tiles of a warpgroup."""
-        k = self.k
-        return k.ceil_div(k.max(k.sub(self.count, group), 0), self.tile.groups)
+        group = warp_uniform(thread // WARPGROUP)
+        if group >= groups:
+            producer = thread - groups * WARPGROUP
+            served = warp_uniform(producer // WARP)
+            with each_warpgroup(threads=WARP):
+                if producer % WARP == 0:
+                    if served == 0:
+                        ready[0].expect(self.steps * tile.columns * self.kind.line)
+                        self.weights.start_tile(self.k, column, [])
+                        for step in range(self.steps):
+                            slot = Slot(weights, place(step * self.step), ready.memory, place(0))
+                            self.weights.load(self.k, step, slot)
+                    wait_dependency()
+                    for own in range(ceil_div(max(count - served, 0), groups)):
+                        turn = turn_of(served, own)
+                        number = tile_of(turn)
+                        image, *corner = map(value_of, self.rows.corner(number))
+                        for slab in range(self.slabs):
+                            stage, parity = stage_of(served, own, slab)
+                            empty[stage].wait(1 - parity)
+                            full[stage].expect(self.boxes.copied * self.kind.line)
+                            start = stage * self.slab
+                            for box, tensor_map in zip(self.boxes.boxes, self.maps, strict=True):
+                                y, x = corner[0] + box.down.first, corner[1] + box.across.first
+                                target = SharedTile(boxes, start + box.start * self.line)
+                                tma_load(tensor_map, [image, y, x, slab * self.line], target, full[stage])
+                        results.copy_ahead(turn, Work(number * ROWS, column, place(0)))
+        else:
+            wait_dependency()
+            results.prepare(thread, column)
+            ready[0].wait(0)
+            with each_warpgroup():
+                for own in range(ceil_div(max(count - group, 0), groups)):
+                    turn = turn_of(group, own)
+                    work = Work(tile_of(turn), column, place(0))
+                    pieces = results.begin(thread, place(0), work, turn)
+                    leads = leads_warpgroup(thread)
+                    total = zeros(self.kind.sums, tile.columns // 2)
+                    if order is not None:
+                        # The one before has begun all its products: it writes results while this one multiplies.
+                        # Barriers tell phases apart by parity: nobody may wait for the phase after the next one.
+                        order[group].wait((own + 1 + min(group, 1)) % 2)
+                    for slab in range(self.slabs):
+                        stage, parity = stage_of(group, own, slab)
+                        full[stage].wait(parity)
+                        start, tap = stage * self.slab, slab * len(self.boxes.taps)
+                        for box in self.boxes.boxes:
+                            total = self._add_box(total, box, SharedTile(boxes, start), weights, tap)
+                            tap = tap + len(list(box.taps))
+                        if order is not None:
+                            ends = leads and slab == self.slabs - 1 if self.slabs > 1 else leads
+                            following = (group + 1) % groups
+                            if ends:
+                                order[following].arrive()
+                        total = wgmma_result(total)
+                        if leads:
+                            empty[stage].arrive()
+                    results.write(total, pieces)
 
-    def _fill_known(self) -> None:
-        """Start to copy the weights."""
-        k = self.k
-        k.insert(MbarrierExpectOp(self.ready, k.constant(0), self.steps * self.tile.columns * self.kind.line))
-        self.weights.start_tile(k, self.column, [])
-
-        def step(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            self.weights.load(k, i, Slot(self.known, k.mul(i, self.step), self.ready, k.constant(0)))
-            return []
-
-        k.loop(self.steps, [], step, ["step"])
-
-    # The warpgroups that multiply.
-
-    def _consume(self, group: SSAValue) -> None:
-        k = self.k
-        k.insert(WaitDependencyOp())
-        self.results.prepare(self.thread, self.column)
-        k.insert(MbarrierWaitOp(self.ready, k.constant(0), k.constant(0)))
-
-        def own(i: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            turn = self._turn(group, i)
-            work = Work(self._number(turn), self.column, k.constant(0))
-            pieces = self.results.begin(self.thread, k.constant(0), work, turn)
-            self.results.write(self._multiply(group, i), pieces)
-            return []
-
-        each = EachWarpgroupOp()
-        with k.inside(each.body.block):
-            k.loop(self._own_turns(group), [], own, ["own"])
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
-
-    def _multiply(self, group: SSAValue, own: SSAValue) -> SSAValue:
-        """The sums of a warpgroup's own tile."""
-        k, last = self.k, self.slabs - 1
-        leads = k.named(k.compare("eq", k.rem(self.thread, WARPGROUP), 0), "leads")
-        fill = k.value(FillFragmentOp(k.constant(0, self.kind.sums), self.tile.columns // 2))
-        self._await_turn(group, own)
-
-        def slab(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            stage, parity = self._place(group, own, i)
-            k.insert(MbarrierWaitOp(self.full, stage, parity))
-            sums, start, first = carried[0], k.mul(stage, self.slab), k.mul(i, len(self.boxes.taps))
-            for box in self.boxes.boxes:
-                sums, first = self._add_box(sums, box, start, first), k.add(first, len(list(box.taps)))
-            self._end_turn(group, k.both(leads, k.compare("eq", i, last) if last else None))
-            sums = k.value(WarpgroupAccumulatorsOp(sums))
-            self._arrive(leads, self.empty, stage)
-            return [sums]
-
-        return k.loop(self.slabs, [fill], slab, ["slab", "total"])[0]
-
-    def _await_turn(self, group: SSAValue, own: SSAValue) -> None:
-        """Until the warpgroup before has begun all its products: it writes results while this one multiplies.
-
-        Barriers tell phases apart by parity, so that nobody may wait for the phase after the next one.
-        """
-        if self.tile.ping_pong:
-            k = self.k
-            k.insert(MbarrierWaitOp(self.order, group, k.rem(k.add(k.add(own, 1), k.min(group, 1)), 2)))
-
-    def _end_turn(self, group: SSAValue, leads: SSAValue | None) -> None:
-        if self.tile.ping_pong and leads is not None:
-            self._arrive(leads, self.order, self.k.rem(self.k.add(group, 1), self.tile.groups))
-
-    def _add_box(self, sums: SSAValue, box: PixelBox, start: SSAValue, first: SSAValue) -> SSAValue:
+    @kernel
+    def _add_box(self, total: Value, box: PixelBox, boxes: SharedTile, weights: Value, first: Index) -> Value:
         """The sums with what the positions of the window find in a box; their weights begin at step `first`."""
+        across, taps = len(box.across.taps), len(list(box.taps))
+
+        def add(total: Value, tap: Index) -> Value:
+            kept = first + tap
+            down, along = tap // across * (box.down.step * self.boxes.pitch), tap % across
+            line = down + along * box.across.step + box.start
+            a = SharedTile(boxes.memory, boxes.index + line * self.line)
+            b = SharedTile(weights, kept * self.step)
+            return wgmma(self.kind.mma, total, a, b, self.tile.columns, self.kind.line, self.boxes.step)
+
         if len(self.boxes.taps) <= _FEW_TAPS:
-            for number in map(self.k.constant, range(len(list(box.taps)))):
-                sums = self._add_tap(sums, box, start, number, self.k.add(first, number))
-            return sums
-
-        def tap(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            return [self._add_tap(carried[0], box, start, i, self.k.add(first, i))]
-
-        return self.k.loop(len(list(box.taps)), [sums], tap, ["tap", "total"])[0]
-
-    def _add_tap(self, sums: SSAValue, box: PixelBox, start: SSAValue, number: SSAValue, kept: SSAValue) -> SSAValue:
-        """The sums with a position's product; its weights are the ones number `kept` of those in shared memory."""
-        k, across = self.k, len(box.across.taps)
-        down, along = k.mul(k.div(number, across), box.down.step * self.boxes.pitch), k.rem(number, across)
-        line = k.add(k.add(down, k.mul(along, box.across.step)), box.start)
-        product = WarpgroupMmaOp(
-            self.kind.mma,
-            sums,
-            (self.memory, k.add(start, k.mul(line, self.line))),
-            (self.known, k.mul(kept, self.step)),
-            self.tile.columns,
-            line=self.kind.line,
-            left_step=self.boxes.step,
-        )
-        return k.value(product)
+            for tap in static_range(taps):
+                total = add(total, tap)
+        else:
+            for tap in range(taps):
+                total = add(total, tap)
+        return total

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Sequence
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
-from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp, RemoteSharedOp
-from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp
-from mlirt.dialects.kernel.simt import SharedOp
 from mlirt.dialects.kernel.warpgroup import WARPGROUP
-from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.kernel_language import Value, kernel
+from mlirt.passes.lowering.kernel_language.hopper_words import cluster_rank, remote_shared, sync_cluster
+from mlirt.passes.lowering.kernel_language.simt_words import (
+    Access,
+    elementwise,
+    load_fragment,
+    shared_memory,
+    store_fragment,
+)
+from mlirt.passes.lowering.kernel_language.words import static_range
 from mlirt.passes.lowering.warpgroups.group_sizes import Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
 from mlirt.passes.lowering.warpgroups.row_epilogue import QUAD
@@ -22,61 +26,45 @@ from mlirt.passes.lowering.warpgroups.tile_results import TileResults
 class ClusterAccumulators:
     """The sums of a block's tile in shared memory, where the other blocks of its cluster read them."""
 
-    def __init__(
-        self, k: KernelBuilder, tile: GroupTile, element: Attribute, results: TileResults, thread: SSAValue
-    ) -> None:
-        self.k, self.tile, self.element, self.results, self.thread = k, tile, element, results, thread
-        self.memory = k.value(SharedOp(tile.rows * tile.pitch, element))
-        self.memory.name_hint = "sums"
+    def __init__(self, tile: GroupTile, element: Attribute, results: TileResults, thread: Value) -> None:
+        self.tile, self.element, self.results, self.thread = tile, element, results, thread
+        self.memory = shared_memory("sums", tile.rows * tile.pitch, element)
 
-    def keep(self, sums: SSAValue, in_fragment_order: bool) -> None:
+    @kernel
+    def keep(self, sums: Value, in_fragment_order: bool) -> None:
         """Write this block's sums to shared memory."""
-        k, pitch, width = self.k, self.tile.pitch, self.results.width
-        lane, warp = k.rem(self.thread, 32), k.div(self.thread, 32)
+        thread, pitch, width = self.thread, self.tile.pitch, self.results.width
+        lane, warp = thread % 32, thread // 32
         own, step = (width, 2) if in_fragment_order else (2, 8)
-        row, column = k.add(k.mul(warp, 16), k.div(lane, 4)), k.mul(k.rem(lane, 4), own)
+        row, column = warp * 16 + lane // 4, lane % 4 * own
         in_group = width // 2
-        blocks = range(self.tile.columns // 8)
+        blocks = static_range(self.tile.columns // 8)
         places = [QUAD * width * (j // in_group) + step * (j % in_group) for j in blocks]
-        offsets = [8 * h * pitch + place + e for place in places for h in range(2) for e in range(2)]
-        index = k.add(k.mul(row, pitch), column)
-        k.insert(StoreFragmentOp(sums, self.memory, index, offsets, wide=True))
+        offsets = [8 * h * pitch + place + e for place in places for h in (0, 1) for e in (0, 1)]
+        store_fragment(sums, self.memory, row * pitch + column, Access(offsets, wide=True))
 
+    @kernel
     def write(self, work: Work) -> None:
-        """Add up what the blocks have kept, and write the results."""
-        k = self.k
-        k.insert(ClusterBarrierOp())
-        k.when(k.compare("slt", self.thread, WARPGROUP), lambda: self._add_up(work))
-        # No block may end while another one reads its sums.
-        k.insert(ClusterBarrierOp())
+        """Add up what the blocks have kept, each some rows, and write the results."""
+        tile, width = self.tile, self.results.width
+        sync_cluster()
+        if self.thread < WARPGROUP:
+            across, rows = tile.columns // width, tile.rows // tile.split
+            others = [remote_shared(self.memory, rank) for rank in static_range(tile.split)]
+            start = cluster_rank() * rows
+            places = rows * across
+            for number in static_range(-(-places // WARPGROUP)):
+                place = self.thread + number * WARPGROUP
+                row, column = start + place // across, place % across * width
+                if (number + 1) * WARPGROUP <= places or place < places:
+                    self._add_row(others, work, row, column)
+        sync_cluster()  # no block may end while another one reads its sums
 
-    def _add_up(self, work: Work) -> None:
-        """Each block of the cluster takes some rows, always in the order of the blocks."""
-        k, tile, width = self.k, self.tile, self.results.width
-        across = tile.columns // width
-        rows = tile.rows // tile.split
-        others = [k.value(RemoteSharedOp(self.memory, k.constant(rank))) for rank in range(tile.split)]
-        start = k.mul(k.value(ClusterRankOp()), rows)
-        places = rows * across
-        for number in range(-(-places // WARPGROUP)):
-            place = k.add(self.thread, number * WARPGROUP)
-            row, column = k.add(start, k.div(place, across)), k.mul(k.rem(place, across), width)
-
-            def one(row: SSAValue = row, column: SSAValue = column) -> None:
-                self._add_row(others, work, row, column)
-
-            if (number + 1) * WARPGROUP <= places:
-                one()
-            else:
-                k.when(k.compare("slt", place, places), one)
-
-    def _add_row(self, others: list[SSAValue], work: Work, row: SSAValue, column: SSAValue) -> None:
-        k, width = self.k, self.results.width
-        index = k.add(k.mul(row, self.tile.pitch), column)
-        parts = [k.value(LoadFragmentOp(other, index, range(width), wide=True)) for other in others]
-        added = MapFragmentOp(parts, self.element, width)
-        with k.inside(added.body.block):
-            scalars = k.scalars(self.element)
-            k.insert(YieldOp(operands=[[reduce(scalars.add, added.body.block.args)]]))
-        sums = k.value(added)
-        self.results.write_row(sums, k.add(work.row, row), k.add(work.column, column), work.batch)
+    @kernel
+    def _add_row(self, others: Sequence[Value], work: Work, row: Value, column: Value) -> None:
+        """Always in the order of the blocks."""
+        width = self.results.width
+        index = row * self.tile.pitch + column
+        parts = [load_fragment(other, index, Access(static_range(width), wide=True)) for other in others]
+        sums = elementwise(lambda *numbers: sum(numbers), self.element, *parts)
+        self.results.write_row(sums, work.row + row, work.column + column, work.batch)

@@ -63,12 +63,12 @@ class ExtraTiles:
             self.k.insert(MbarrierInitOp(self.full, slot, 1))
             self.k.insert(MbarrierInitOp(self.empty, slot, WARPGROUP * self.tile.readers))
 
-    def use(self, tile: SSAValue) -> SlotUse:
+    def use(self, tile: SSAValue | int) -> SlotUse:
         """What the `tile`-th tile of a block has."""
         k, slots = self.k, self.tile.slots
         return SlotUse(k.rem(tile, slots), k.rem(k.div(tile, slots), 2))
 
-    def load(self, tile: SSAValue, work: Work) -> None:
+    def load(self, tile: SSAValue | int, work: Work) -> None:
         """Start to copy what the `tile`-th tile needs, when its slot is empty."""
         k, use = self.k, self.use(tile)
         k.insert(MbarrierWaitOp(self.empty, use.slot, k.sub(k.constant(1), use.parity)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.symbolic import Dim
+from mlirt.passes.lowering.kernel_language import Value
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,6 @@ class GroupSizes:
 class Work:
     """A tile: where it starts, and the entry of the batch as one index."""
 
-    row: SSAValue
-    column: SSAValue
-    batch: SSAValue
+    row: Value
+    column: Value
+    batch: Value

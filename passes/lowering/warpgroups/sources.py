@@ -42,11 +42,11 @@ class Source(ABC):
     """Whether its columns lie so that a thread's sums are those of neighbouring columns."""
 
     @abstractmethod
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:
+    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
         """The next loads are for the rows from `first` on of a batch entry."""
 
     @abstractmethod
-    def load(self, k: KernelBuilder, step: SSAValue, slot: Slot) -> None:
+    def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
         """Start to copy the tile of a step along the depth."""
 
 
@@ -105,10 +105,10 @@ class MatrixSource(Source):
         self.map = memory.operand_map(k, box, line)
         self.map.name_hint = "weights" if known else "matrix"
 
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:
+    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
         self.first, self.entry = first, [batch[axis] for axis in self.batch]
 
-    def load(self, k: KernelBuilder, step: SSAValue, slot: Slot) -> None:
+    def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
         along = k.mul(step, self.depth)
         if not self.by_depth:
             places = [*self.entry, self.first, along]
@@ -154,7 +154,7 @@ class WindowSource(Source):
         self.map = memory.operand_map(k, [own, self.depth], line, shape.walk())
         self.map.name_hint = "images"
 
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: list[SSAValue]) -> None:
+    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
         shape, pixel = self.shape, first
         at: list[SSAValue] = []
         for size, stride, pre in reversed(list(zip(shape.output, shape.stride, shape.pre, strict=True))):
@@ -163,7 +163,7 @@ class WindowSource(Source):
             pixel = k.div(pixel, extent)
         self.pixel = [pixel, *at]
 
-    def load(self, k: KernelBuilder, step: SSAValue, slot: Slot) -> None:
+    def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
         tap, block = k.div(step, self.blocks), k.rem(step, self.blocks)
         offsets: list[SSAValue] = []
         for taps, dilation in reversed(list(zip(self.shape.kernel, self.shape.dilation, strict=True))):

@@ -17,6 +17,7 @@ from mlirt.dialects.kernel.warpgroup import ROWS, JoinColumnsOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
+from mlirt.passes.lowering.kernel_language import value_of
 from mlirt.passes.lowering.warpgroups.extra_tiles import ExtraTiles, SlotUse
 from mlirt.passes.lowering.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.passes.lowering.warpgroups.group_tile import GroupTile
@@ -125,7 +126,7 @@ class TileResults:
         if self.ahead_of_time is not None:
             self.ahead_of_time.initialise()
 
-    def copy_ahead(self, tile: SSAValue, work: Work) -> None:
+    def copy_ahead(self, tile: SSAValue | int, work: Work) -> None:
         """One thread starts to copy what the results of the `tile`-th tile of a block need."""
         if self.ahead_of_time is not None:
             self.ahead_of_time.load(tile, work)
@@ -144,7 +145,7 @@ class TileResults:
         """The column of one of a thread's sums in a row, from its first one on."""
         return first // self.width * QUAD * self.width
 
-    def begin(self, thread: SSAValue, group: SSAValue, work: Work, tile: SSAValue | None = None) -> Results:
+    def begin(self, thread: SSAValue, group: SSAValue, work: Work, tile: SSAValue | int | None = None) -> Results:
         """What a thread has to write of the `tile`-th tile of a block, before that is multiplied."""
         k, width = self.k, self.width
         copied, use, place = self.ahead_of_time, None, None
@@ -193,7 +194,7 @@ class TileResults:
 
     def write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
         """The results of neighbouring columns of a row."""
-        place, is_row = self.places.place(Work(row, column, batch), self.k.constant(0))
+        place, is_row = self.places.place(Work(value_of(row), value_of(column), value_of(batch)), self.k.constant(0))
         piece = Piece(0, self.width, self.epilogue.at(batch, place), column, self._valid(column), is_row)
         self._write(sums, self._read(piece, self.epilogue.extras))
 
