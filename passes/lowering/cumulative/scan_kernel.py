@@ -9,14 +9,24 @@ from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
-from mlirt.dialects.kernel.core import LoadOp, StoreOp
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.simt import WARP, BlockIdOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_float8, stored_bytes
 from mlirt.passes.lowering.cumulative.team_exchange import TeamExchange
 from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.passes.lowering.kernel_language import Index, Value, build, kernel, value_of
+from mlirt.passes.lowering.kernel_language.simt_words import (
+    Access,
+    block_id,
+    element_at,
+    fragment,
+    load_fragment,
+    store_fragment,
+    thread_id,
+)
+from mlirt.passes.lowering.kernel_language.words import cast, place, size, static_range
+from mlirt.passes.lowering.kernel_language.words import ceil_div as ceil_div_of
 from mlirt.passes.lowering.loops.rows import rows, whole
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import is_multiple
@@ -51,6 +61,16 @@ class Scan:
         return self.team * self.vector * self.vectors
 
 
+@dataclass(frozen=True)
+class Team:
+    """A thread's number in its team, whether the team has a row (None: yes), and where that starts in both tensors."""
+
+    member: Value
+    exists: bool | None
+    starts: Sequence[Value]
+    exchange: TeamExchange
+
+
 class ScanKernel:
     """One of the kernels of an op, which reads or writes in `sums` what each part of a row comes to."""
 
@@ -62,87 +82,89 @@ class ScanKernel:
         operands = [whole(op.input, lowering), whole(op.output, lowering)]
         self.code, border = rows(k, dims(op.input.type), op.axis.value.data, operands)
         self.outer, (length,) = self.code.split(border)
-        self.length = k.size(length)
+        self.length = value_of(k.size(length))
         self.is_sum, self.backwards = op.kind.data is CumulativeKind.SUM, op.reverse.value.data
-        self.neutral = k.constant(0 if self.is_sum else 1, scalar_type(self.wide))
+        self.neutral = value_of(k.constant(0 if self.is_sum else 1, scalar_type(self.wide)))
         self.memories = [k.bits(op.input), k.bits(op.output)]
-        self.sums = None if sums is None else k.memory(sums, scalar_type(self.wide))
+        self.sums = None if sums is None else value_of(k.memory(sums, scalar_type(self.wide)))
         sizes = [stored_bytes(value.type) for value in (op.input, op.output)]
         self.is_narrow = all(isinstance(size, int) and size < _NARROW for size in sizes)
 
     def write(self, *, only_sums: bool = False) -> None:
         """Write the results, or only what each part comes to."""
         k, plan = self.k, self.plan
-        thread, block = k.value(ThreadIdOp()), k.value(BlockIdOp())
-        thread.name_hint, block.name_hint = "thread", "block"
-        teams, count = plan.block // plan.team, product(self.outer)
-        self.member = k.rem(thread, plan.team) if teams > 1 else thread
-        row = k.add(k.mul(block, teams), k.div(thread, plan.team)) if teams > 1 else k.div(block, plan.parts)
-        part = k.rem(block, plan.parts)
-        self.exists = None if is_multiple(count, teams) else k.compare("slt", row, k.size(count))
-        indices = k.split(row, [k.size(size) for size in self.outer])
-        self.starts = [self.code.linear(operand, indices) for operand in range(2)]
-        self.exchange = TeamExchange(k, self.member, plan.team, plan.vectors, self._combine, self.neutral)
-        before = self.neutral
-        if self.sums is not None and not only_sums:
-            place = k.add(k.mul(row, plan.parts), self.member)
-            inside = k.compare("slt", self.member, part)
-            (before,) = self.exchange.of([k.guarded(inside, lambda: self._sum(place), self.neutral)])[1]
-        total = self._steps(part, before, only_sums)
-        if only_sums:
-            place = k.add(k.mul(row, plan.parts), part)
-            first = k.compare("eq", self.member, 0)
-            k.when(first, lambda: self._put_sum(total, place))
+        build(k, self._kernel, only_sums)
         if self.is_narrow:
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
-        k.finish(self.op, grid=[ceil_div(count, teams) * plan.parts, 1, 1], block=[plan.block])
+        teams = plan.block // plan.team
+        k.finish(self.op, grid=[ceil_div(product(self.outer), teams) * plan.parts, 1, 1], block=[plan.block])
 
-    def _sum(self, place: SSAValue) -> SSAValue:
-        assert self.sums is not None
-        return self.k.value(LoadOp(self.sums, [place], [1]))
+    @kernel
+    def _kernel(self, only_sums: bool) -> None:
+        """Each team does a row, or a part of one."""
+        plan, sums, thread, block = self.plan, self.sums, thread_id(), block_id()
+        teams, count = plan.block // plan.team, product(self.outer)
+        member = thread % plan.team if teams > 1 else thread
+        row = block * teams + thread // plan.team if teams > 1 else block // plan.parts
+        part = block % plan.parts
+        exists = None if is_multiple(count, teams) else row < size("rows", count)
+        starts = self._starts(row)
+        exchange = TeamExchange(member, plan.team, plan.vectors, self._combine, self.neutral)
+        before = self.neutral
+        if sums is not None and not only_sums:
+            earlier, at = self.neutral, row * plan.parts + member
+            if member < part:
+                earlier = sums[at]
+            (before,) = exchange.of([earlier])[1]
+        team = Team(member, exists, starts, exchange)
+        total = self._steps(team, part, before, only_sums)
+        if sums is not None and only_sums:
+            at = row * plan.parts + part
+            if member == 0:
+                sums[at] = total
 
-    def _put_sum(self, total: SSAValue, place: SSAValue) -> None:
-        assert self.sums is not None
-        self.k.insert(StoreOp(total, self.sums, [place], [1]))
+    def _starts(self, row: Value) -> list[Value]:
+        """Where a row starts in both tensors."""
+        indices = self.k.split(row, [self.k.size(size) for size in self.outer])
+        return [value_of(self.code.linear(operand, indices)) for operand in range(2)]
 
-    def _steps(self, part: SSAValue, before: SSAValue, only_sums: bool) -> SSAValue:
+    @kernel
+    def _steps(self, team: Team, part: Value, before: Value, only_sums: bool) -> Value:
         """Do a part of the row, which is all of it where it has one; returns all that came up to its end."""
-        k, plan, length = self.k, self.plan, known(self.length)
+        plan, length = self.plan, known(self.length)
         if length is not None and length <= plan.held:
-            return self._step(k.constant(0), before, only_sums)
-        start = k.mul(part, plan.steps * plan.held)
-        steps = k.constant(plan.steps) if plan.steps else k.ceil_div(self.length, plan.held)
+            return self._step(team, 0, before, only_sums)
+        start = part * (plan.steps * plan.held)
         if plan.steps == 1:
-            return self._step(start, before, only_sums)
+            return self._step(team, start, before, only_sums)
+        for number in range(plan.steps or ceil_div_of(self.length, plan.held)):
+            before = self._step(team, start + number * plan.held, before, only_sums)
+        return before
 
-        def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            return [self._step(k.add(start, k.mul(number, plan.held)), carried[0], only_sums)]
-
-        return k.loop(steps, [before], step)[0]
-
-    def _step(self, first: SSAValue, before: SSAValue, only_sums: bool) -> SSAValue:
+    @kernel
+    def _step(self, team: Team, first: Index, before: Value, only_sums: bool) -> Value:
         """Do what the team holds at a time, from an element of the row on; returns all that came up to its end."""
-        k, plan, vectors = self.k, self.plan, range(self.plan.vectors)
-        places = [k.add(first, k.mul(k.add(self.member, number * plan.team), plan.vector)) for number in vectors]
-        valid = [self._valid(place, number) for number, place in enumerate(places)]
-        loaded = [self._load(place, count) for place, count in zip(places, valid, strict=True)]
+        plan = self.plan
+        places = [first + (team.member + number * plan.team) * plan.vector for number in static_range(plan.vectors)]
+        valid = [self._valid(team, at, number) for number, at in enumerate(places)]
+        loaded = [self._load(team, at, count) for at, count in zip(places, valid, strict=True)]
         runs = [self._run(elements) for elements in loaded]
-        earlier, totals = self.exchange.of([run[-1] for run in runs])
-        for place, count, run, left, total in zip(places, valid, runs, earlier, totals, strict=True):
+        earlier, totals = team.exchange.of([run[-1] for run in runs])
+        for at, count, run, left, total in zip(places, valid, runs, earlier, totals, strict=True):
             if not only_sums:
                 start = self._combine(before, left)
                 results = [self._combine(start, one) for one in run]
-                self._store([start, *results[:-1]] if self.op.exclusive.value.data else results, place, count)
+                self._store(team, [start, *results[:-1]] if self.op.exclusive.value.data else results, at, count)
             before = self._combine(before, total)
         return before
 
-    def _combine(self, a: SSAValue, b: SSAValue) -> SSAValue:
+    def _combine(self, a: Value, b: Value) -> Value:
         s = self.k.scalars(self.wide)
         if self.neutral in (a, b):
             return b if a is self.neutral else a
-        return s.add(a, b) if self.is_sum else s.mul(a, b)
+        return value_of(s.add(a, b) if self.is_sum else s.mul(a, b))
 
-    def _run(self, elements: Sequence[SSAValue]) -> list[SSAValue]:
+    def _run(self, elements: Sequence[Value]) -> list[Value]:
         """Each element combined with those before it in the vector."""
         run = [elements[0]]
         for element in elements[1:]:
@@ -151,48 +173,45 @@ class ScanKernel:
 
     # Memory.
 
-    def _valid(self, place: SSAValue, number: int) -> SSAValue | None:
+    @kernel
+    def _valid(self, team: Team, at: Value, number: int) -> Index | None:
         """How many elements of a vector are in the row (None: all)."""
-        k, plan, length = self.k, self.plan, known(self.length)
-        count = None
-        if length is None or length % plan.held:
-            surely = length is not None and length <= plan.held and (number + 1) * plan.team * plan.vector <= length
-            if not surely:
-                left = k.sub(self.length, place)
-                count = k.max(k.min(left, plan.vector), 0)
-        if self.exists is None:
-            return count
-        return k.select(self.exists, plan.vector if count is None else count, 0)
+        plan, length, count = self.plan, known(self.length), None
+        surely = length is not None and length <= plan.held and (number + 1) * plan.team * plan.vector <= length
+        if (length is None or length % plan.held != 0) and not surely:
+            count = max(min(self.length - at, plan.vector), 0)
+        if team.exists is not None:
+            count = (plan.vector if count is None else count) if team.exists else 0
+        return count
 
-    def _access(self, place: SSAValue, operand: int) -> tuple[SSAValue, SSAValue | None]:
-        """Where a vector starts in memory, and the step between its elements where they do not follow each other."""
-        k, plan, start = self.k, self.plan, self.starts[operand]
-        if not self.backwards:
-            return k.add(start, place), None
-        if plan.is_wide:
-            return k.add(start, k.sub(k.sub(self.length, plan.vector), place)), None
-        return k.add(start, k.sub(k.sub(self.length, 1), place)), k.constant(-1)
+    @kernel
+    def _access(self, team: Team, at: Value, operand: int, valid: Index | None) -> tuple[Value, Access]:
+        """Where a vector starts in memory, and how its elements lie; only wide ones backwards are in their order."""
+        plan, lanes = self.plan, static_range(self.plan.vector)
+        if self.backwards and plan.is_wide:
+            at = self.length - plan.vector - at
+        elif self.backwards:
+            at = self.length - 1 - at
+        stride = place(-1) if self.backwards and not plan.is_wide else None
+        return team.starts[operand] + at, Access(lanes, stride, valid, plan.is_wide)
 
-    def _load(self, place: SSAValue, valid: SSAValue | None) -> list[SSAValue]:
-        k, lanes, s = self.k, range(self.plan.vector), self.k.scalars(self.wide)
-        index, stride = self._access(place, 0)
-        is_wide = self.plan.is_wide
-        read = LoadFragmentOp(self.memories[0], index, lanes, stride=stride, valid=valid, wide=is_wide)
-        loaded = k.value(read)
-        order = reversed(lanes) if is_wide and self.backwards else lanes
-        elements = [s.cast(k.value(FragmentElementOp(loaded, lane)), self.element) for lane in order]
+    @kernel
+    def _load(self, team: Team, at: Value, valid: Index | None) -> list[Value]:
+        index, access = self._access(team, at, 0, valid)
+        loaded = load_fragment(self.memories[0], index, access)
+        order = reversed(access.offsets) if self.plan.is_wide and self.backwards else access.offsets
+        elements = [cast(element_at(loaded, lane), self.element, self.wide) for lane in order]
         if self.is_sum or valid is None:
             return elements
-        inside = [k.compare("sgt", valid, lane) for lane in lanes]
-        return [k.select(one, element, self.neutral) for one, element in zip(inside, elements, strict=True)]
+        inside = [valid > lane for lane in access.offsets]
+        return [element if one else self.neutral for one, element in zip(inside, elements, strict=True)]
 
-    def _store(self, results: Sequence[SSAValue], place: SSAValue, valid: SSAValue | None) -> None:
-        k, s, is_wide = self.k, self.k.scalars(self.element), self.plan.is_wide
-        index, stride = self._access(place, 1)
-        ordered = reversed(results) if is_wide and self.backwards else results
-        values = k.value(FragmentOp([s.cast(one, self.wide) for one in ordered]))
-        lanes = range(self.plan.vector)
-        k.insert(StoreFragmentOp(values, self.memories[1], index, lanes, stride=stride, valid=valid, wide=is_wide))
+    @kernel
+    def _store(self, team: Team, results: Sequence[Value], at: Value, valid: Index | None) -> None:
+        index, access = self._access(team, at, 1, valid)
+        ordered = reversed(results) if self.plan.is_wide and self.backwards else results
+        values = fragment([cast(one, self.wide, self.element) for one in ordered])
+        store_fragment(values, self.memories[1], index, access)
 
 
 def computed(element: Attribute) -> Attribute:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import SSAValue
+from mlirt.dialects.kernel.simt import WARP
+from mlirt.passes.lowering.kernel_language import Index, Value, builder, kernel
+from mlirt.passes.lowering.kernel_language.simt_words import shared_memory, shuffle_xor, sync_threads
+from mlirt.passes.lowering.kernel_language.words import place, static_range
 
-from mlirt.dialects.kernel.core import LoadOp, StoreOp
-from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ShuffleOp
-from mlirt.passes.lowering.kernel_builder import KernelBuilder
-
-Combine = Callable[[SSAValue, SSAValue], SSAValue]
+Combine = Callable[[Value, Value], Value]
 
 
 class TeamExchange:
@@ -20,55 +19,56 @@ class TeamExchange:
     are exchanged at a time.
     """
 
-    def __init__(
-        self, k: KernelBuilder, member: SSAValue, size: int, most: int, combine: Combine, neutral: SSAValue
-    ) -> None:
-        self.k, self.member, self.size, self.combine, self.neutral = k, member, size, combine, neutral
+    def __init__(self, member: Value, size: int, most: int, combine: Combine, neutral: Value) -> None:
+        self.member, self.size, self.combine, self.neutral, k = member, size, combine, neutral, builder()
         self.warps = size // WARP
         if self.warps > 1:
-            self.lane, self.warp = k.rem(member, WARP), k.div(member, WARP)
-            self.shared = k.value(SharedOp(most * self.warps, neutral.type))
+            self.lane, self.warp = place(k.rem(member, WARP)), place(k.div(member, WARP))
+            self.shared = shared_memory("totals", most * self.warps, neutral.type)
 
-    def of(self, own: Sequence[SSAValue]) -> tuple[list[SSAValue], list[SSAValue]]:
+    @kernel
+    def of(self, own: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         """For each of a thread's values what those of the threads before it come to, and what those of all come to."""
-        k, warps = self.k, self.warps
+        warps = self.warps
         earlier, totals = self._in_warp(own, self.member, min(self.size, WARP))
-        if warps <= 1:
-            return earlier, totals
-        places = [k.add(number * warps, self.warp) for number in range(len(own))]
-        k.when(k.compare("eq", self.lane, 0), lambda: self._put(totals, places))
-        k.insert(BarrierOp())
-        inside = k.compare("slt", self.lane, warps)
-        others = [k.add(number * warps, self.lane) for number in range(len(own))]
-        found = [k.guarded(inside, lambda place=place: self._get(place), self.neutral) for place in others]
-        # Every warp does the same for all warps, and the first one writes down what is before each.
-        left, all_of_them = self._in_warp(found, self.lane, WARP)
-        k.insert(BarrierOp())
-        first = k.both(inside, k.compare("eq", self.warp, 0))
-        assert first is not None
-        k.when(first, lambda: self._put(left, others))
-        k.insert(BarrierOp())
-        before = [self._get(place) for place in places]
-        k.insert(BarrierOp())
-        return [self.combine(a, b) for a, b in zip(before, earlier, strict=True)], all_of_them
+        if warps > 1:
+            lane, warp, shared = self.lane, self.warp, self.shared
+            own_places = [number * warps + warp for number in static_range(len(own))]
+            if lane == 0:
+                for at, total in zip(own_places, totals, strict=True):
+                    shared[at] = total
+            sync_threads()
+            inside = lane < warps
+            places = [number * warps + lane for number in static_range(len(own))]
 
-    def _put(self, values: Sequence[SSAValue], places: Sequence[SSAValue]) -> None:
-        for value, place in zip(values, places, strict=True):
-            self.k.insert(StoreOp(value, self.shared, [place], [1]))
+            def total_at(at: Index) -> Value:
+                total = self.neutral
+                if inside:
+                    total = shared[at]
+                return total
 
-    def _get(self, place: SSAValue) -> SSAValue:
-        return self.k.value(LoadOp(self.shared, [place], [1]))
+            # Every warp does the same for all warps, and the first one writes down what is before each.
+            left, totals = self._in_warp([total_at(at) for at in places], lane, WARP)
+            sync_threads()
+            if inside and warp == 0:
+                for at, value in zip(places, left, strict=True):
+                    shared[at] = value
+            sync_threads()
+            before = [shared[at] for at in own_places]
+            sync_threads()
+            earlier = [self.combine(a, b) for a, b in zip(before, earlier, strict=True)]
+        return earlier, totals
 
-    def _in_warp(self, own: Sequence[SSAValue], member: SSAValue, size: int) -> tuple[list[SSAValue], list[SSAValue]]:
+    @kernel
+    def _in_warp(self, own: Sequence[Value], member: Value, size: int) -> tuple[list[Value], list[Value]]:
         """The same among `size` threads of a warp: pairs first, then pairs of pairs."""
-        k, earlier, totals, step = self.k, [self.neutral] * len(own), list(own), 1
-        while step < size:
-            is_right = k.compare("ne", k.rem(k.div(member, step), 2), 0)
+        earlier, totals = [self.neutral for _ in own], list(own)
+        for bit in static_range(size.bit_length() - 1):
+            is_right = member // (1 << bit) % 2 != 0
             for number, total in enumerate(totals):
-                other = k.value(ShuffleOp(total, step))
-                earlier[number] = k.select(is_right, self.combine(other, earlier[number]), earlier[number])
+                other = shuffle_xor(total, 1 << bit)
+                earlier[number] = self.combine(other, earlier[number]) if is_right else earlier[number]
                 totals[number] = self.combine(total, other)
-            step *= 2
         return earlier, totals
 
 
