@@ -104,21 +104,3 @@ class BlockWriter(IndexArithmetic):
             body(block.args[0])
             self.insert(scf.YieldOp())
         self.insert(scf.ForOp(start, stop, self.constant(step), [], block))
-
-    def sum_up(
-        self,
-        start: SSAValue,
-        stop: SSAValue,
-        step: int,
-        total: SSAValue,
-        body: Callable[[SSAValue, SSAValue], SSAValue],
-    ) -> SSAValue:
-        """`total = body(k, total)` for k in `range(start, stop, step)`; the name of the total is kept."""
-        block = Block(arg_types=[start.type, total.type])
-        block.args[0].name_hint = "k"
-        op = scf.ForOp(start, stop, self.constant(step), [total], block)
-        with self.inside(block):
-            self.insert(scf.YieldOp(body(block.args[0], block.args[1])))
-        self.insert(op)
-        op.results[0].name_hint = total.name_hint
-        return op.results[0]
