@@ -193,7 +193,7 @@ class GroupProduct:
 
     @kernel
     def _work(self, tile: Value) -> Work:
-        """The tile of a number: groups of rows of tiles, in these column by column."""
+        """Tile scheduler: the tile of a number, groups of rows of tiles, in these column by column."""
         rows, columns = size("tile_rows", self.tile_rows), size("tile_columns", self.tile_columns)
         batch, rest = place(0), tile
         if self.entries != 1:

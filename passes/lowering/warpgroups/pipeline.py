@@ -23,7 +23,7 @@ from mlirt.passes.lowering.warpgroups.sources import Slot, Source
 class Pipeline:
     """A ring of stages in shared memory. Copies fill a stage when it is `empty`, and make it `full`.
 
-    The state of a thread is the stage that it uses next, and the parity of the phase in which it uses it.
+    The pipeline state of a thread is the stage that it uses next, and the parity of the phase in which it uses it.
     """
 
     def __init__(self, k: KernelBuilder, tile: GroupTile, kind: Kind, sources: tuple[Source, Source]) -> None:
