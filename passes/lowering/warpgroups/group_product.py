@@ -8,7 +8,6 @@ from xdsl.ir import Operation
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import WARPGROUP
 from mlirt.dialects.symbolic import Dim, minimum, product
-from mlirt.dialects.target import HOPPER
 from mlirt.dialects.symbolic import ceil_div as dim_ceil_div
 from mlirt.dialects.target import HOPPER
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
