@@ -86,6 +86,12 @@ class TensorMapAttr(ParametrizedAttribute):
         """The offset in bytes."""
         return parse(self.offset.data)
 
+    def at(self, offset: Dim) -> TensorMapAttr:
+        """The same map of a tensor that starts elsewhere in the buffer."""
+        return TensorMapAttr.new(
+            [one if one is not self.offset else StringAttr(str(offset)) for one in self.parameters]
+        )
+
     def size_list(self) -> list[Dim]:
         return [parse(text.data) for text in self.sizes]
 

@@ -124,6 +124,13 @@ class Placements:
         """The placement of a value that has been asked for before."""
         return self._known.get(value)
 
+    def find_joined(self, value: SSAValue) -> Placement | None:
+        """The placement of a value that lies in the result of a concatenation, where that has been asked for."""
+        whole = self._concat_of[self._view_of.get(value, value)][0].output
+        if whole in self._known or (self.is_in_place(whole) and self.find_joined(whole) is not None):
+            return self[value]
+        return None
+
     def find_shown(self, value: SSAValue) -> Placement | None:
         """The same, also of a view or a slice of such a value that has no memory of its own; nothing is made."""
         owner = value.owner

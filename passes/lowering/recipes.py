@@ -2,13 +2,15 @@
 
 Two ops are equal where nothing differs that a tactic sees: name, attributes, regions, types, which operands are the
 same or constant, and where their tensors lie. The elements of a constant count only where the tactic has read them
-itself, not where it left them to `Lowering.packed`.
+itself, not where it left them to `Lowering.packed`. Of a result that lies in a concatenation only the alignment counts:
+its position is an argument of launches, which a repetition replaces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
@@ -16,8 +18,9 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.plugin import PluginOp
 from mlirt.dialects.plan.border import Border
-from mlirt.dialects.plan.expression import Argument
+from mlirt.dialects.plan.expression import Argument, PointerAttr
 from mlirt.dialects.plan.ops import LaunchOp, WeightOp
+from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
@@ -70,6 +73,37 @@ class _Launch:
 
 _Memory: TypeAlias = "_Scratch | _Weight | _PackedConstant"
 
+# Tactics ask whether a tensor starts at a multiple of some power of two, so that an access may be wide. Where they
+# ask it of the start plus a number, the power is the bytes of an access.
+_LARGEST_ALIGNMENT, _LARGEST_ACCESS = 1024, 64
+
+
+@dataclass(frozen=True)
+class _Part:
+    """An operand or result that is a part of a buffer which an equal op may have elsewhere in the same buffer."""
+
+    role: _Role
+    place: Placement
+
+    def may_move(self, argument: Argument, roles: Sequence[_Role]) -> bool:
+        """Whether an argument of a launch on buffers with such roles could as well be for another part."""
+        part, own = argument.part_numbers() if isinstance(argument, PointerAttr) else [], self.place.part
+        return not part or not self._is_meant(argument, roles) or tuple(part[: len(own)]) == own
+
+    def moved(self, argument: Argument, roles: Sequence[_Role], now: Placement) -> Argument:
+        """The same argument for another part."""
+        if not self._is_meant(argument, roles):
+            return argument
+        assert isinstance(argument, PointerAttr | TensorMapAttr)
+        offset = now.offset + (argument.value() - self.place.offset)
+        if isinstance(argument, TensorMapAttr):
+            return argument.at(offset)
+        rest = argument.part_numbers()[len(self.place.part) :]
+        return PointerAttr.of(argument.operand.data, offset, (*now.part, *rest) if argument.part else ())
+
+    def _is_meant(self, argument: Argument, roles: Sequence[_Role]) -> bool:
+        return isinstance(argument, PointerAttr | TensorMapAttr) and roles[argument.operand.data] == self.role
+
 
 class Recording:
     """What a tactic does for one op; nothing of it is repeated where it does more than is recorded here."""
@@ -79,6 +113,7 @@ class Recording:
         self._placements = placements
         self._before = op.prev_op
         self._placed = {k for k, result in enumerate(op.results) if placements.find(result) is not None}
+        self._part = _part_of(op, placements)
         self._read: set[int] = set()  # the operands whose elements the tactic has read
         self._steps: list[_Memory | _Constant | _Launch] = []
         self._roles: dict[SSAValue, _Role] = {}
@@ -110,6 +145,7 @@ class Recording:
         """The tactic launches a kernel."""
         self._inserted.add(made)
         roles = [self._role(buffer) for buffer in buffers]
+        self._is_complete &= self._part is None or all(self._part.may_move(one, roles) for one in arguments)
         self._steps.append(_Launch(made.kernel.root_reference.data, roles, list(arguments), grid))
 
     def recipe(self) -> tuple[Recipe, frozenset[int]] | None:
@@ -123,7 +159,7 @@ class Recording:
                 results[k] = self._role(place.buffer), place
         if not self._is_complete or not self._inserted.issuperset(self._new_ops()):
             return None
-        return Recipe(self._steps, results), frozenset(self._read)
+        return Recipe(self._steps, results, self._part), frozenset(self._read)
 
     def _new_ops(self) -> Iterator[Operation]:
         block = self._op.parent
@@ -168,6 +204,7 @@ class Recipe:
 
     steps: Sequence[_Memory | _Constant | _Launch]
     results: Mapping[int, tuple[_Role, Placement]]
+    part: _Part | None = None
 
     def replay(self, op: Operation, lowering: Lowering) -> None:
         """Lower an op that equals the one that this was recorded for."""
@@ -183,7 +220,7 @@ class Recipe:
             match step:
                 case _Launch():
                     buffers = [buffer(role) for role in step.buffers]
-                    lowering.launch_named(step.kernel, buffers, step.arguments, op, step.grid)
+                    lowering.launch_named(step.kernel, buffers, self._arguments(step, values, places), op, step.grid)
                 case _Scratch():
                     made[number] = places.scratch(step.size, step.border)
                 case _Weight():
@@ -195,6 +232,13 @@ class Recipe:
                     places[op.operands[step.operand]]
         for k, (role, place) in self.results.items():
             places.assume(op.results[k], Placement(buffer(role), place.offset, place.strides, place.part))
+
+    def _arguments(self, step: _Launch, values: Sequence[SSAValue], places: Placements) -> Sequence[Argument]:
+        """The arguments of a launch, with pointers to the part that the op has."""
+        if self.part is None:
+            return step.arguments
+        now = places[values[self.part.role[1]]]
+        return [self.part.moved(one, step.buffers, now) for one in step.arguments]
 
 
 class Recipes:
@@ -225,11 +269,15 @@ class Recipes:
 def key_of(op: Operation, lowering: Lowering) -> Hashable | None:
     """What makes ops equal but for the elements of their constants; None for one that is always lowered by itself.
 
-    Those are plugins, whose state is their own, and concatenations and their inputs, whose memory others share.
+    Those are plugins, whose state is their own, concatenations, and the first op that writes into one, which makes its
+    memory.
     """
     if isinstance(op, PluginOp | ConcatOp):
         return None
     placements, block = lowering.placements, lowering.block
+    if not all(placements.find_joined(value) for value in op.results if placements.is_in_place(value)):
+        return None
+    part = _part_of(op, placements)
     buffers: dict[SSAValue, int] = {}
     values: dict[SSAValue, int] = {}
     places: list[Hashable] = []
@@ -240,14 +288,34 @@ def key_of(op: Operation, lowering: Lowering) -> Hashable | None:
             lies: Hashable = "halves" if lowering.are_halves(value) else "constant"
         elif place is not None:
             at = buffers.setdefault(place.buffer, len(buffers))
-            lies = at, placements.size_of(place.buffer), place.offset, place.strides, place.part
-        elif value.owner is op and not placements.is_in_place(value):
+            lies = at, placements.size_of(place.buffer), *_position(place, part), place.strides
+        elif value.owner is op:
             lies = None
         else:
             return None
         places.append((number, value.type, lies))
     properties = tuple(op.properties.items()), tuple(op.attributes.items())
     return op.name, op.parent is block, properties, tuple(places), tuple([region_identity(one) for one in op.regions])
+
+
+def _part_of(op: Operation, placements: Placements) -> _Part | None:
+    """The result of an op that lies in a concatenation, where the op has nothing else in that buffer."""
+    values = [*op.operands, *op.results]
+    places = [placements.find(value) for value in values]
+    for k in range(len(op.operands), len(values)):
+        place = places[k]
+        if place is not None and placements.is_in_place(values[k]):
+            alone = sum(other is not None and other.buffer is place.buffer for other in places) == 1
+            return _Part(("value", k), place) if alone else None
+    return None
+
+
+def _position(place: Placement, part: _Part | None) -> tuple[Hashable, Hashable]:
+    """Where a tensor starts in a buffer, as far as equal ops agree in it."""
+    if part is None or part.place is not place or not isinstance(place.offset, int):
+        return place.offset, place.part
+    aligned = place.offset % _LARGEST_ACCESS, gcd(place.offset, _LARGEST_ALIGNMENT)
+    return aligned, len(place.part)
 
 
 def _elements(op: Operation, read: Sequence[int]) -> Hashable:

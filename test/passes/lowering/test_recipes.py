@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,59 @@ def copies(number: int, source: str) -> tuple[list[onnx.NodeProto], dict[str, An
     return nodes, {f"k{number}": random(3, 16, seed=number)}
 
 
+Branch = Callable[[int], tuple[list[onnx.NodeProto], dict[str, Any]]]
+
+
+def joined(branch: Branch, count: int, shape: Sequence[int | str], axis: int, groups: int = 1) -> Any:
+    """Branches that read `x` and write `y<k>`, which are joined along an axis, in groups that are joined behind it."""
+    nodes: list[onnx.NodeProto] = []
+    stored: dict[str, Any] = {}
+    for number in range(count):
+        more, weights = branch(number)
+        nodes += more
+        stored |= weights
+    size = count // groups
+    for group in range(groups):
+        parts = [f"y{number}" for number in range(group * size, (group + 1) * size)]
+        nodes.append(helper.make_node("Concat", parts, [f"g{group}"], axis=axis))
+    nodes.append(helper.make_node("Concat", [f"g{group}" for group in range(groups)], ["z"], axis=0))
+    return model_of(nodes, {"x": ("float32", shape)}, ["z"], stored)
+
+
+def columns(width: int, depth: int = 64) -> Branch:
+    """A product with a bias, `width` columns wide."""
+
+    def branch(number: int) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
+        names = [f"w{number}", f"b{number}"]
+        nodes = [
+            helper.make_node("MatMul", ["x", names[0]], [f"m{number}"]),
+            helper.make_node("Add", [f"m{number}", names[1]], [f"y{number}"]),
+        ]
+        return nodes, {names[0]: random(depth, width, seed=number), names[1]: random(width, seed=number + 100)}
+
+    return branch
+
+
+def images(number: int) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
+    """A convolution whose input is another one's than those of its siblings."""
+    nodes = [
+        helper.make_node("Add", ["x", f"k{number}"], [f"a{number}"]),
+        helper.make_node("Relu", [f"a{number}"], [f"r{number}"]),
+        helper.make_node("Conv", [f"r{number}", f"w{number}"], [f"c{number}"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", [f"c{number}"], [f"y{number}"]),
+    ]
+    return nodes, {f"k{number}": random(1, 32, 1, 1, seed=number), f"w{number}": random(16, 32, 3, 3, seed=number)}
+
+
+def scaled(number: int) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
+    """Elementwise, with a line of numbers."""
+    nodes = [
+        helper.make_node("Mul", ["x", f"k{number}"], [f"m{number}"]),
+        helper.make_node("Tanh", [f"m{number}"], [f"y{number}"]),
+    ]
+    return nodes, {f"k{number}": random(256, seed=number)}
+
+
 def lowered(model: onnx.ModelProto, target: str, precision: str, *, repeats: bool) -> ModuleOp:
     context = new_context()
     module = import_model(model, context)
@@ -119,6 +173,51 @@ def test_equal_ops_are_lowered_once(case: str, by_tactic: list[Operation]) -> No
     by_tactic.clear()
     lowered(chain(layer, count, shape), "cpu", "fp32", repeats=False)
     assert len(by_tactic) >= count
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A case of `joined`, and how many ops tactics lower at most."""
+
+    branch: Branch
+    count: int
+    shape: Sequence[int | str]
+    axis: int
+    groups: int
+    most: int
+
+    def model(self) -> onnx.ModelProto:
+        return joined(self.branch, self.count, self.shape, self.axis, self.groups)
+
+
+JOINED = {
+    "columns": Joined(columns(32), 24, (4, 64), 1, 1, 6),
+    "columns of odd width": Joined(columns(5), 40, (4, 64), 1, 1, 19),
+    "whole lines": Joined(columns(256), 24, (4, 64), 1, 1, 3),
+    "large tiles": Joined(columns(128, 256), 12, (256, 256), 1, 1, 4),
+    "rows of a dynamic length": Joined(columns(32), 12, ("n", 64), 1, 1, 6),
+    "one below the other": Joined(columns(64), 12, (16, 64), 0, 1, 3),
+    "one below the other, dynamic": Joined(columns(64), 12, ("n", 64), 0, 1, 13),
+    "in groups": Joined(columns(256), 12, (4, 64), 1, 3, 7),
+    "images": Joined(images, 12, (1, 32, 16, 16), 1, 1, 8),
+    "elementwise": Joined(scaled, 12, (8, 256), 1, 1, 3),
+}
+
+
+@pytest.mark.parametrize(("target", "precision"), [("cpu", "fp32"), ("cuda", "fp32"), ("cuda", "fp16")])
+@pytest.mark.parametrize("case", JOINED)
+def test_equal_parts_of_a_concatenation_are_lowered_as_if_each_were_alone(
+    case: str, target: str, precision: str
+) -> None:
+    model = JOINED[case].model()
+    texts = [module_text(lowered(model, target, precision, repeats=repeats)) for repeats in (True, False)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_equal_parts_of_a_concatenation_are_lowered_once(case: str, by_tactic: list[Operation]) -> None:
+    lowered(JOINED[case].model(), "cpu", "fp32", repeats=True)
+    assert len(by_tactic) <= JOINED[case].most
 
 
 # Three layers `x * a + b` whose constants are read by the tactic (one element) or left where they lie (four).
