@@ -250,6 +250,11 @@ class Engine:
                 found = short(feeds, outputs)
                 if found is not None:
                     return found
+                other = self.context.short_of_others(feeds)
+                if other is not None and other.is_brief:
+                    found = other(feeds, outputs)
+                    if found is not None:
+                        return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
 
     def _heard(

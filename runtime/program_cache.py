@@ -79,6 +79,10 @@ class ProgramCache:
             self._companions[key] = made
         return cast("T", self._companions[key])
 
+    def kept_companion(self, key: Hashable) -> object | None:
+        """What has been made for a program that is kept; its use is not noted."""
+        return self._companions.get(key)
+
     def clear(self) -> None:
         """Keep none."""
         self._programs.clear()

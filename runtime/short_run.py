@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -23,9 +23,16 @@ class ShortRun:
     """Runs one program on arrays that are right as they are."""
 
     def __init__(
-        self, inputs: Sequence[Tensor], output_names: Sequence[str], cut: ShortCut, lock: threading.Lock
+        self,
+        inputs: Sequence[Tensor],
+        output_names: Sequence[str],
+        cut: ShortCut,
+        lock: threading.Lock,
+        takes_over: Callable[[ShortRun], None],
     ) -> None:
-        """`lock` is that of the context, whose memory the program uses."""
+        """`lock` is that of the context, whose memory the program uses. `takes_over` is told of a run after one of
+        another program, while that lock is held.
+        """
         places = zip(inputs, cut.shapes, cut.inputs, strict=True)
         self._inputs = [(name, dtype, shape, place.staged, place) for (name, dtype), shape, place in places]
         self._outputs = [(name, place.staged, place) for name, place in zip(output_names, cut.outputs, strict=True)]
@@ -34,6 +41,7 @@ class ShortRun:
         self._count = len(self._inputs)
         self._session, self._tenancy, self._enter = cut.session, cut.tenancy, cut.enter
         self._lock = lock
+        self._takes_over = takes_over
         self._execute = cut.execute
         self._brief = cut.brief
         self._trials = _TRIALS if cut.brief is not None else 0
@@ -70,6 +78,7 @@ class ShortRun:
                 return None
             if self._session.tenant is not self._tenancy:
                 self._enter()
+                self._takes_over(self)
             if self._trials:
                 self._try()
             else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +28,7 @@ def short_engine(parts: Any) -> Engine:
     return engine_of(parts, threads=2)
 
 
-def the_long_way(program: cpu.CpuProgram) -> None:
+def the_long_way(program: cpu.CpuProgram, *_: Any) -> None:
     pytest.fail("a short run is one call")
 
 
@@ -136,3 +138,55 @@ def test_shapes_that_come_again_have_their_short_run_again(tiny: Maker, monkeypa
     for rows in (5, 9, 5, 9, 5, 9):
         engine.run({"x": random(rows)})
     assert len(made) == 2
+
+
+def test_shapes_by_turns_are_one_call_each(tiny: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = short_engine(tiny())
+    shapes = (5, 9, 7, 11)
+    for rows in shapes:
+        engine.run({"x": random(rows)})
+    monkeypatch.setattr(cpu.CpuProgram, "execute", the_long_way)
+    monkeypatch.setattr(cpu.CpuProgram, "upload", the_long_way)
+    for rows in shapes * 3:
+        into = np.empty((rows, 4), np.float32)
+        got = engine.run({"x": random(rows)}, {"y": into})
+        assert got["y"] is into
+        np.testing.assert_array_equal(engine.run({"x": random(rows)})["y"], into)
+        np.testing.assert_allclose(into, expected(random(rows)), atol=1e-6)
+
+
+def test_shapes_by_turns_are_used_as_recently_as_they_ran(tiny: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what is evicted is what has not run for the longest time, be its runs short ones."""
+    engine = short_engine(tiny())
+    for rows in (5, 9, 7):
+        engine.run({"x": random(rows)})
+    for rows in (9, 5):  # short runs: now 7 is the least recently used
+        engine.run({"x": random(rows)})
+    programs = engine.context._programs  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(programs, "_limit", engine.context.shape_cache.bytes)
+    bound: list[Any] = []
+    prepare = cpu.CpuSession.prepare
+
+    def counted(session: cpu.CpuSession, binding: Any, **options: Any) -> Any:
+        bound.append(binding.input_shapes)
+        return prepare(session, binding, **options)
+
+    monkeypatch.setattr(cpu.CpuSession, "prepare", counted)
+    for rows in (3, 5, 9):
+        engine.run({"x": random(rows)})
+    assert bound == [((3, 4),)]
+    engine.run({"x": random(7)})
+    assert bound == [((3, 4),), ((7, 4),)]
+
+
+def test_short_runs_do_not_keep_their_context(tiny: Maker) -> None:
+    engine = short_engine(tiny())
+    for rows in (5, 9, 5):
+        engine.run({"x": random(rows)})
+    context = weakref.ref(engine.context)
+    gc.disable()
+    try:
+        del engine
+        assert context() is None
+    finally:
+        gc.enable()
