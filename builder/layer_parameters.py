@@ -74,6 +74,7 @@ class LayerParameters:
 
     def add_to(self, layers: Sequence[Record]) -> None:
         """Complete the records of launches."""
+        self._name_reformatted(layers)
         for record in layers:
             for tensor in (*_records(record.get("inputs")), *_records(record.get("outputs"))):
                 if "format" in tensor and str(tensor.get("name", "")) in self._shapes:
@@ -82,6 +83,17 @@ class LayerParameters:
             found = [self._layers[name] for name in names if name in self._layers]
             if found and not str(record.get("family", "")).startswith("reformat"):
                 record["parameters"] = _parameters(found)
+
+    def _name_reformatted(self, layers: Sequence[Record]) -> None:
+        """Let what a reformat reads or writes in a format have the shape of what is on its other side."""
+        for record in layers:
+            if not str(record.get("family", "")).startswith("reformat"):
+                continue
+            for one, other in zip(_records(record.get("inputs")), _records(record.get("outputs")), strict=False):
+                for tensor, beside in ((one, other), (other, one)):
+                    shape = self._shapes.get(str(beside.get("name", "")), beside.get("shape"))
+                    if "format" in tensor and "format" not in beside and isinstance(shape, list):
+                        self._shapes.setdefault(str(tensor.get("name", "")), cast("list[object]", shape))
 
 
 def _parameters(layers: Sequence[_Layer]) -> Record:

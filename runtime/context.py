@@ -6,8 +6,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import cast
 
 import numpy as np
@@ -28,6 +28,9 @@ from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
+
+LayerAround = Callable[[str], AbstractContextManager[object]]
+"""What surrounds the launches of a layer."""
 
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4
@@ -279,6 +282,27 @@ class ExecutionContext:
             program.upload(arrays)
             times = program.profile()
         return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
+
+    def others_have_used_the_memory(self) -> None:
+        """The next run finds nothing in its memory as it was left: it is the caller's, who may share it."""
+        self._session.tenant = None
+
+    @reports_shortage("the run")
+    def run_launch_by_launch(self, feeds: Mapping[str, np.ndarray], around: LayerAround) -> dict[str, np.ndarray]:
+        """The outputs; every launch is run alone, and waited for, inside of what `around` gives for its layer.
+
+        Where data decide about shapes, or conditions may refuse the inputs, a run that finds them out comes first.
+        """
+        arrays = self._checked(feeds)
+        launches = self._manifest.launches
+        with self._lock:
+            arrays += self._run_number()
+            program = self._settled(arrays)
+            program.upload(arrays)
+            program.profile(lambda index: around(launches[index].layer))
+            found = self._downloaded(program, MAIN)
+            self.runs += 1
+        return found
 
     def set_input_consumed_event(self, event: int | None) -> bool:
         """Record a CUDA event (its handle) in each run once the inputs may be changed again; None records none.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirt.errors import PlanError, UnmetConditionError
+from mlirt.errors import OutOfMemoryError, PlanError, UnmetConditionError
 from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.caller_arrays import InputPlace, OutputPlace, separate, stage
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
@@ -16,10 +16,11 @@ from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
 from mlirt.runtime.cpu_job import Job, ShortCut, caller_code
 from mlirt.runtime.cpu_table import ROW_WORDS, STOP_WORDS, Patch, TableLayout
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import NONE_KEPT, DeviceTensor, WrongSize
+from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of
+from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
 from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
@@ -37,8 +38,17 @@ _TARGET_WORD = 1  # of row 0, where that is a jump
 class CpuDevice:
     """The linked code and the weights of one plan."""
 
-    def __init__(self, plan: Plan, spin_ms: float | None = None, choice: ThreadChoice | None = None) -> None:
-        """`choice`: the threads that run it, and the groups that they are divided among."""
+    def __init__(
+        self,
+        plan: Plan,
+        spin_ms: float | None = None,
+        choice: ThreadChoice | None = None,
+        allocator: Allocator | None = None,
+    ) -> None:
+        """`choice`: the threads that run it, and the groups that they are divided among.
+
+        Weights are copied into memory of the `allocator`, where there is one.
+        """
         self.manifest = plan.manifest
         self._spin_seconds = spin_seconds(spin_ms)
         refuse_foreign_code(self.manifest.target.triple, self.manifest.target.features)
@@ -53,6 +63,7 @@ class CpuDevice:
         self.on_caller = caller_code(main)
         self.guarded: Side | None = guarded_side()
         self.weights = _weights(self.manifest, plan.weights, self.guarded)
+        self._weight_block = None if allocator is None else _move_weights(self.weights, self.manifest, allocator)
         self.plugins = EnginePlugins(self.manifest, plan.weights)
         buffers = self.manifest.buffers
         self.kernel_array = np.array(self.kernel_addresses, np.int64)
@@ -129,9 +140,9 @@ class CpuDevice:
         """Branches and loops are rows of the table, which the workers follow."""
         return True
 
-    def session(self) -> "CpuSession":
-        """A new context's memory."""
-        return CpuSession(self)
+    def session(self, memory: ContextMemory | None = None) -> "CpuSession":
+        """A new context's memory; that of the host unless it is given."""
+        return CpuSession(self, memory)
 
 
 def _weights(manifest: Manifest, weights: Mapping[str, np.ndarray], guarded: Side | None) -> dict[int, np.ndarray]:
@@ -168,12 +179,38 @@ def _resident_weights(manifest: Manifest, weights: Mapping[str, np.ndarray]) -> 
     return resident
 
 
+def _move_weights(
+    weights: dict[int, np.ndarray], manifest: Manifest, allocator: Allocator
+) -> AllocatedBlock | None:
+    """Copy the weights to memory of an allocator; nothing where there are none."""
+    starts: dict[int, int] = {}
+    end = 0
+    for i, array in weights.items():
+        align = max(manifest.buffers[i].align, ALIGNMENT)
+        starts[i] = -(-end // align) * align
+        end = starts[i] + array.nbytes
+    if not end:
+        return None
+    most = max(max(manifest.buffers[i].align, ALIGNMENT) for i in weights)
+    try:
+        block = AllocatedBlock(allocator, end + most)
+    except OutOfMemoryError as error:
+        raise OutOfMemoryError(f"Allocation failed during deserialization of weights. {error}") from error
+    first = -block.address % most
+    for i, start in starts.items():
+        moved = block.bytes_at(first + start, weights[i].nbytes)
+        moved[...] = weights[i]
+        weights[i] = moved
+    return block
+
+
 class CpuSession:
     """The arena of one context; programs for several shapes take turns in it."""
 
-    def __init__(self, device: CpuDevice) -> None:
+    def __init__(self, device: CpuDevice, memory: ContextMemory | None = None) -> None:
         self.device = device
-        self.arena = HostBlock(0)
+        self.arena: HostBlock | LentBlock = HostBlock(0)
+        self._memory = memory
         self.tenant: object = None
         self.plugins = device.plugins.for_context()
 
@@ -190,7 +227,8 @@ class CpuSession:
         if self.device.guarded is not None:
             return GuardedArena(self.device.manifest, binding, self.device.guarded)
         if binding.arena_bytes > self.arena.size:
-            self.arena = HostBlock(binding.arena_bytes)
+            size = binding.arena_bytes
+            self.arena = HostBlock(size) if self._memory is None else self._memory.arena(size)
             self.tenant = None
         return PlannedArena(lambda: self.arena, binding)
 
@@ -460,20 +498,21 @@ class CpuProgram:
     def device_times(self) -> None:
         """The host's clock counts."""
 
-    def profile(self) -> list[float]:
+    def profile(self, around: Around = no_ranges) -> list[float]:
         """Run row by row; a launch in a loop has the time of all its iterations."""
         self._enter()
         times = [0.0] * len(self._device.manifest.launches)
         number = 0
         while number < len(self._rows):
             row = self._rows[number]
-            start = time.perf_counter()
-            if isinstance(row, HostRow):
-                self._call(row, number)
-            elif isinstance(row, KernelRow):
-                self._device.run(Job(self._job.table + number * ROW_WORDS * 8, 1))
             if isinstance(row, HostRow | KernelRow):
-                times[row.launch] += (time.perf_counter() - start) * 1e3
+                with around(row.launch):
+                    start = time.perf_counter()
+                    if isinstance(row, HostRow):
+                        self._call(row, number)
+                    else:
+                        self._device.run(Job(self._job.table + number * ROW_WORDS * 8, 1))
+                    times[row.launch] += (time.perf_counter() - start) * 1e3
             number = self._after(row, number)
         return times
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from mlirt.runtime.guarded_memory import GuardedBlock, Side
 from mlirt.runtime.host_memory import HostBlock
+from mlirt.runtime.lent_memory import LentBlock
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.shape_binding import ShapeBinding
 
@@ -53,7 +54,7 @@ class PlannedArena:
     `block` gives that one, which another takes the place of where a program needs a larger one.
     """
 
-    def __init__(self, block: Callable[[], HostBlock], binding: ShapeBinding) -> None:
+    def __init__(self, block: Callable[[], HostBlock | LentBlock], binding: ShapeBinding) -> None:
         self._block, self._offsets, self._halos = block, binding.offset_array, binding.halos
         self._start = block().address
         self.rewritten = binding.rewritten

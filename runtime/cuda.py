@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from mlirt.errors import PlanError
+from mlirt.errors import OutOfMemoryError, PlanError
 from mlirt.runtime.cuda_architectures import choose_architecture
 from mlirt.runtime.cuda_driver import open_driver
 from mlirt.runtime.cuda_graph import Lanes
@@ -14,6 +14,7 @@ from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.cuda_program import TIMES, CudaProgram
 from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.host_memory import address_of
+from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
@@ -28,8 +29,9 @@ class CudaDevice:
 
     parts = 1
 
-    def __init__(self, plan: Plan, driver: Driver | None = None) -> None:
+    def __init__(self, plan: Plan, driver: Driver | None = None, allocator: Allocator | None = None) -> None:
         self.manifest = plan.manifest
+        self._allocator = allocator
         self.driver = driver or open_driver()
         self.driver.activate()
         self._modules: dict[str, Handle] = {}
@@ -78,7 +80,9 @@ class CudaDevice:
             for module in self._modules.values():
                 self.driver.unload_module(module)
 
-    def _upload(self, manifest: Manifest, weights: Mapping[str, np.ndarray]) -> tuple[DeviceBlock, dict[int, int]]:
+    def _upload(
+        self, manifest: Manifest, weights: Mapping[str, np.ndarray]
+    ) -> tuple[DeviceBlock | LentBlock, dict[int, int]]:
         """One block with all weights, and the address of each weight buffer in it."""
         places: list[tuple[int, str, int]] = []
         total = 0
@@ -86,7 +90,7 @@ class CudaDevice:
             if buffer.kind == "weight" and buffer.view_of is None and buffer.weight is not None:
                 places.append((i, buffer.weight, total))
                 total += aligned(weights[buffer.weight].nbytes)
-        block = DeviceBlock(self.driver, total)
+        block = self._block_of_weights(total)
         stream = self.driver.new_stream()
         # The driver has read ordinary memory when a copy from it returns.
         for _, key, offset in places:
@@ -96,29 +100,39 @@ class CudaDevice:
         self.driver.free_stream(stream)
         return block, {i: block.address + offset for i, _, offset in places}
 
+    def _block_of_weights(self, size: int) -> DeviceBlock | LentBlock:
+        if self._allocator is None or not size:
+            return DeviceBlock(self.driver, size)
+        try:
+            return AllocatedBlock(self._allocator, size)
+        except OutOfMemoryError as error:
+            raise OutOfMemoryError(f"Allocation failed during deserialization of weights. {error}") from error
+
     @property
     def decides(self) -> bool:
         """Whether branches and loops without checks are nodes of graphs."""
         return self.setter is not None
 
-    def session(self, stream: Handle | None = None) -> "CudaSession":
+    def session(self, memory: ContextMemory | None = None, stream: Handle | None = None) -> "CudaSession":
         """A new context's memory, working on `stream` or on a stream of its own."""
-        return CudaSession(self, stream)
+        return CudaSession(self, stream, memory)
 
 
 class CudaSession:
     """The memory and the stream of one context; programs for several shapes take turns in it."""
 
-    def __init__(self, device: CudaDevice, stream: Handle | None) -> None:
+    def __init__(self, device: CudaDevice, stream: Handle | None, memory: ContextMemory | None = None) -> None:
         self.device = device
+        self._memory = memory
         device.driver.activate()
         self.stream = device.driver.new_stream() if stream is None else stream
         self._owns_stream = stream is None
         self.lanes = Lanes(device.driver, self.stream)
         self.events = [device.driver.new_event() for _ in range(TIMES + 2)]
-        self.block: DeviceBlock | None = None
+        self.block: DeviceBlock | LentBlock | None = None
+        self._arena: LentBlock | None = None
         self.staging: PinnedBlock | None = None
-        self._outgrown: list[weakref.ref[DeviceBlock | PinnedBlock]] = []
+        self._outgrown: list[weakref.ref[DeviceBlock | LentBlock | PinnedBlock]] = []
         self.is_busy = False
         """Whether copies on the stream may still use the staging memory."""
         self.tenant: object = None
@@ -146,10 +160,19 @@ class CudaSession:
         self.device.driver.activate()
         return CudaProgram(self, binding)
 
-    def block_of(self, size: int) -> DeviceBlock:
+    def lent_arena(self, size: int) -> LentBlock | None:
+        """Memory that is given to the context for an arena of at least `size` bytes; None where it has its own."""
+        if self._memory is not None and size and (self._arena is None or self._arena.size < size):
+            fresh = self._memory.arena(size)
+            self._retire(self._arena)
+            self._arena = fresh
+        return self._arena
+
+    def block_of(self, size: int) -> DeviceBlock | LentBlock:
         """The context's block of device memory, of at least `size` bytes."""
         if self.block is None or self.block.size < size:
-            fresh = DeviceBlock(self.device.driver, size)
+            lender = None if self._memory is None or not size else self._memory.other
+            fresh = DeviceBlock(self.device.driver, size) if lender is None else lender(size)
             self._retire(self.block)
             self.block = fresh
         return self.block
@@ -165,7 +188,7 @@ class CudaSession:
             self.staging = fresh
         return self.staging
 
-    def _retire(self, block: DeviceBlock | PinnedBlock | None) -> None:
+    def _retire(self, block: DeviceBlock | LentBlock | PinnedBlock | None) -> None:
         self._outgrown = [one for one in self._outgrown if one() is not None]
         if block is not None:
             self._outgrown.append(weakref.ref(block))

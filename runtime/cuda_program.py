@@ -15,7 +15,7 @@ from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, s
 from mlirt.runtime.cuda_graph import capture
 from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import NONE_KEPT, DeviceTensor, WrongSize
+from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
 from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.launch_accesses import accesses_of
 from mlirt.runtime.launch_order import predecessors, seats
@@ -91,13 +91,20 @@ class CudaProgram:
         """The device address of every buffer that owns memory: arena, then inputs and outputs, then (apart) weights."""
         binding, buffers = self._binding, self._manifest.buffers
         offsets = dict(binding.offsets)
-        top = aligned(binding.arena_bytes)
+        arena = top = aligned(binding.arena_bytes)
         for i, buffer in enumerate(buffers):
             if buffer.view_of is None and buffer.kind in ("input", "output"):
                 offsets[i] = top
                 top += aligned(binding.sizes[i])
-        self._block = self._session.block_of(top)
-        return {i: self._block.address + offset for i, offset in offsets.items()} | self._session.device.weights
+        self._arena = self._session.lent_arena(arena)
+        if self._arena is None:
+            self._block = self._session.block_of(top)
+            self._arena_address = behind = self._block.address
+        else:
+            self._block = self._session.block_of(top - arena)
+            self._arena_address, behind = self._arena.address, self._block.address - arena
+        starts = {i: behind if offset >= arena else self._arena_address for i, offset in offsets.items()}
+        return {i: starts[i] + offset for i, offset in offsets.items()} | self._session.device.weights
 
     def _address(self, place: Address) -> int:
         return self._bases[place.root] + place.offset
@@ -268,7 +275,7 @@ class CudaProgram:
         self._driver.activate()
         if self._session.tenant is not self._tenancy:
             for offset, size, byte in self._binding.halos:
-                self._driver.fill(self._block.address + offset, size, byte, self._session.stream)
+                self._driver.fill(self._arena_address + offset, size, byte, self._session.stream)
             for launch in self._plugins.values():
                 launch.others_have_run()
             self._session.tenant = self._tenancy
@@ -413,7 +420,7 @@ class CudaProgram:
             (launch.index, lambda stream, queue=queue: queue(stream, follows=False)) for launch, queue in self._launches
         ]
 
-    def profile(self) -> list[float]:
+    def profile(self, around: Around = no_ranges) -> list[float]:
         """Run the launches one by one, each between two events; one in a loop has the time of all its iterations."""
         self._enter()
         start, end = self._session.events[2:4]
@@ -426,10 +433,11 @@ class CudaProgram:
                     measure(index, lambda index=index: queues[index](self._session.stream, follows=False))
 
         def measure(index: int, queue: Callable[[], None]) -> None:
-            self._driver.record(start, self._session.stream)
-            queue()
-            self._driver.record(end, self._session.stream)
-            self._driver.synchronize(self._session.stream)
+            with around(index):
+                self._driver.record(start, self._session.stream)
+                queue()
+                self._driver.record(end, self._session.stream)
+                self._driver.synchronize(self._session.stream)
             times[index] += self._driver.elapsed_ms(start, end)
 
         if self._decisions is None:

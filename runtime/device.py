@@ -1,6 +1,7 @@
 """What the engine asks of a device: a place for code and weights, contexts with their memory, programs that run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
@@ -8,10 +9,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from mlirt.runtime.cpu_job import ShortCut
+from mlirt.runtime.lent_memory import ContextMemory
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
 
 NONE_KEPT: Mapping[int, Any] = {}
+
+Around = Callable[[int], AbstractContextManager[object]]
+"""What surrounds a launch that is run alone, by its number."""
+
+
+def no_ranges(launch: int) -> AbstractContextManager[object]:
+    """Nothing."""
+    return nullcontext()
+
 
 WrongSize = tuple[str, int]
 """A symbol that only the run tells, and what it turned out to be."""
@@ -123,13 +134,16 @@ class Program(Protocol):
         """Start and end of h2d, compute and d2h of the last run by the device's clock; None where the host's counts."""
         ...
 
-    def profile(self) -> list[float]:
-        """Run the launches one by one; the milliseconds of each."""
+    def profile(self, around: Around = no_ranges) -> list[float]:
+        """Run the launches one by one, each inside of `around` its number; the milliseconds of each."""
         ...
 
 
 class Session(Protocol):
     """The memory of one execution context."""
+
+    tenant: object
+    """The program that has used it last; None where somebody else may have."""
 
     def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> Program:
         """Make the program for one set of shapes; `copies_small`: small arrays may be copied where that is quicker."""
@@ -155,6 +169,6 @@ class Device(Protocol):
         """Whether the device goes through branches and loops without the host."""
         ...
 
-    def session(self) -> Session:
-        """A new context's memory."""
+    def session(self, memory: ContextMemory | None = None) -> Session:
+        """A new context's memory; that of the device unless it is given."""
         ...

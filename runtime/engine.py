@@ -22,6 +22,7 @@ from mlirt.runtime.expressions import to_text
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.known_profiles import known_ranges
+from mlirt.runtime.lent_memory import Allocator, ContextMemory
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.output_arrays import host_output, put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
@@ -64,9 +65,11 @@ class Engine:
         threads: int | None = None,
         streams: int | None = None,
         waits: bool = False,
+        allocator: Allocator | None = None,
     ) -> None:
         """The options are those of `load`. One that `waits` opens its device for the first run, so that it can be saved
-        where there is none."""
+        where there is none. Weights lie in memory of the `allocator`, where there is one."""
+        self._allocator = allocator
         self.plan = plan
         self._file = None if plan.origin is None else plan.origin.file
         self._threads, self._streams = threads, streams
@@ -79,7 +82,11 @@ class Engine:
 
     @cached_property
     def _device(self) -> Device:
-        return _device_for(self.plan, self._spin_ms, self._choice)
+        return _device_for(self.plan, self._spin_ms, self._choice, self._allocator)
+
+    def open_device(self) -> None:
+        """Load code and weights now; raises `PlanError` where the device is not here."""
+        _ = self._device
 
     @cached_property
     def _binder(self) -> ShapeBinder:
@@ -174,10 +181,12 @@ class Engine:
         return decisions(self.plan.manifest, on_device=self._device.decides)
 
     @reports_shortage("the engine")
-    def create_execution_context(self, *, keeps_state: bool = True) -> ExecutionContext:
-        """A context with memory of its own, and state; without it states are inputs and outputs like others."""
+    def create_execution_context(
+        self, *, keeps_state: bool = True, memory: ContextMemory | None = None
+    ) -> ExecutionContext:
+        """A context with memory of its own, or what is given, and state; without it states are as other tensors are."""
         plan = self.plan if keeps_state else self.plan.without_state()
-        return _context_of(plan, self._device, self._shape_cache_mb, self._binder)
+        return _context_of(plan, self._device, self._shape_cache_mb, self._binder, memory)
 
     @cached_property
     def _contexts(self) -> FairQueue[ExecutionContext]:
@@ -459,19 +468,25 @@ def _opened(
     return load(source, spin_ms=spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams)
 
 
-def _context_of(plan: Plan, device: Device, shape_cache_mb: float | None, binder: ShapeBinder) -> ExecutionContext:
+def _context_of(
+    plan: Plan,
+    device: Device,
+    shape_cache_mb: float | None,
+    binder: ShapeBinder,
+    memory: ContextMemory | None = None,
+) -> ExecutionContext:
     initial = initial_arrays(plan.manifest, plan.sections)
-    return ExecutionContext(plan.manifest, device.session(), shape_cache_mb, binder, initial)
+    return ExecutionContext(plan.manifest, device.session(memory), shape_cache_mb, binder, initial)
 
 
-def _device_for(plan: Plan, spin_ms: float | None, choice: ThreadChoice) -> Device:
+def _device_for(plan: Plan, spin_ms: float | None, choice: ThreadChoice, allocator: Allocator | None) -> Device:
     if plan.manifest.target.kind == "cuda":
         from mlirt.runtime.cuda import CudaDevice
 
-        return CudaDevice(plan)
+        return CudaDevice(plan, allocator=allocator)
     from mlirt.runtime.cpu import CpuDevice
 
-    return CpuDevice(plan, spin_ms, choice)
+    return CpuDevice(plan, spin_ms, choice, allocator)
 
 
 def _packed(tensor: Tensor, array: np.ndarray) -> np.ndarray:

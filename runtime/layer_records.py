@@ -19,6 +19,8 @@ _WIDTHS = {2: "Two", 4: "Four", 16: "Sixteen", 32: "Thirty-two"}
 _BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32", "FP16", "Int8")}
 """The widths of vectors for which TensorRT has a format."""
 _LINEAR = {"FP16": "Row major linear FP16 format", "Int8": "Row major Int8 format", "Bool": "Row major linear BOOL"}
+_OPEN = "N/A due to dynamic shapes"
+"""The format of a tensor whose lengths no context has settled (feature 17.4)."""
 _TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters")
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 _KINDS = {
@@ -43,8 +45,8 @@ def inspected(
 ) -> dict[str, object]:
     """The whole engine; `verbosity` is none, layer_names_only (or default) or detailed (or verbose).
 
-    `values` are what the symbols of dynamic dimensions stand for, where shapes are set. `profiles` are told where there
-    are any.
+    `values` are what the symbols of dynamic dimensions stand for, where shapes are set; where they are given, tensors
+    with other dimensions have no format. `profiles` are told where there are any.
     """
     if verbosity.lower() == "none":
         return {"Layers": [], "Bindings": []}
@@ -78,7 +80,7 @@ def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | N
         told["TacticValue"] = f"0x{hashlib.blake2b(str(layer['kernel']).encode(), digest_size=8).hexdigest()}"
     for key, word in (("inputs", "Inputs"), ("outputs", "Outputs")):
         if key in layer:
-            told[word] = [_tensor(one, values or {}) for one in _records(layer[key])]
+            told[word] = [_tensor(one, values) for one in _records(layer[key])]
     weights = _records(layer.get("weights"))
     if weights and "Weights" not in told:
         largest = max(weights, key=_count)
@@ -109,12 +111,14 @@ def _is_nothing(length: object, values: Mapping[str, int]) -> bool:
         return False
 
 
-def _tensor(record: Record, values: Mapping[str, int]) -> dict[str, object]:
+def _tensor(record: Record, values: Mapping[str, int] | None) -> dict[str, object]:
+    lengths = [_length(one, values or {}) for one in _items(record.get("logical", record.get("shape")))]
+    is_open = values is not None and -1 in lengths
     return {
         "Name": record.get("name", ""),
         "Location": "Device",
-        "Dimensions": [_length(one, values) for one in _items(record.get("logical", record.get("shape")))],
-        "Format/Datatype": _format(record),
+        "Dimensions": lengths,
+        "Format/Datatype": _OPEN if is_open else _format(record),
     }
 
 

@@ -74,7 +74,9 @@ class Builder(EntryPoint, ContextManager):
             return None
         from mlirt.runtime.api.runtime import Runtime
 
-        return Runtime(self.logger).deserialize_cuda_engine(plan)
+        runtime = Runtime(self.logger)
+        runtime.gpu_allocator, runtime.error_recorder = self.gpu_allocator, self.error_recorder
+        return runtime.deserialize_cuda_engine(plan)
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
         """Whether each layer is complete and right; the first that is not is in the log (feature 2.15)."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.api.device_memory import largest_arena
 from mlirt.runtime.api.engine_bindings import EngineBindings
 from mlirt.runtime.api.engine_inspector import EngineInspector
@@ -21,18 +21,22 @@ from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.format_descriptions import format_description
+from mlirt.tensorrt.reported_version import reports_at_least
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.run_enums import TensorFormat, TensorIOMode, TensorLocation
 
 if TYPE_CHECKING:
     from mlirt.runtime.engine import Engine
+    from mlirt.tensorrt.gpu_allocator import IGpuAllocator
 
 
 class ICudaEngine(EngineBindings, Reporting, ContextManager):
     """An engine, on a GPU or on the CPU. Tensors have a name and, in the old methods, an index."""
 
-    def __init__(self, engine: Engine, reporter: Reporter) -> None:
+    def __init__(self, engine: Engine, reporter: Reporter, allocator: IGpuAllocator | None = None) -> None:
+        """`allocator`: the one that contexts take memory from, where it is not the driver's (feature 18.1)."""
         self.engine = engine
+        self.allocator = allocator
         self.reporter = reporter
         self.manifest = engine.plan.manifest
         self.tensors = engine_tensors(self.manifest)
@@ -52,7 +56,13 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     @property
     def num_layers(self) -> int:
-        return len(self.engine.layers)
+        """How many the inspector knows: those of each profile, as versions before 10 count them (feature 17.5)."""
+        return len(self.engine.layers) * self.counted_profiles
+
+    @property
+    def counted_profiles(self) -> int:
+        """How often each layer counts (mlirt's own)."""
+        return 1 if reports_at_least(10) else self.num_optimization_profiles
 
     @property
     def num_optimization_profiles(self) -> int:
@@ -159,12 +169,19 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return open_driver().cache_bytes()
 
     def create_execution_context(self) -> IExecutionContext:
-        """A context with profile 0, or with none where inputs are dynamic and another context has it (feature 13.9)."""
-        return IExecutionContext(self)
+        """A context with profile 0, or with none where inputs are dynamic and another context has it (feature 13.9).
+
+        None, with the reason in the log, where there is too little memory (feature 18.6).
+        """
+        try:
+            return IExecutionContext(self)
+        except MlirtError as error:
+            self.reporter.error("cuda_engine.py::createExecutionContext", error)
+            return cast("IExecutionContext", None)  # as TensorRT's own signature has it
 
     def create_execution_context_without_device_memory(self) -> IExecutionContext:
-        """A context that may be given memory, and has its own all the same (feature 13.13)."""
-        return IExecutionContext(self)
+        """A context that runs in `device_memory_size` bytes which `device_memory` is to be set to (feature 13.13)."""
+        return IExecutionContext(self, has_memory=False)
 
     def create_engine_inspector(self) -> EngineInspector:
         return EngineInspector(self)

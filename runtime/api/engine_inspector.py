@@ -1,8 +1,9 @@
-"""EngineInspector: the layers of an engine as text (features 17.1 to 17.4)."""
+"""EngineInspector: the layers of an engine as text (features 17.1 to 17.5)."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
@@ -34,11 +35,17 @@ class EngineInspector(Reporting, ContextManager):
         return json.dumps(layer) if format is LayerInformationFormat.JSON else _oneline(layer)
 
     def get_engine_information(self, format: LayerInformationFormat) -> str:
-        """All layers, and in JSON the inputs and outputs, who decides about branches and loops, and the shapes kept."""
+        """All layers, once for each profile as `num_layers` counts them.
+
+        In JSON also the inputs and outputs, who decides about branches and loops, and the shapes kept.
+        """
         engine, verbosity = self._engine, self._engine.profiling_verbosity.name
         found = inspected(engine.engine.layers, engine.tensor_names, verbosity, self._values(), engine.engine.profiles)
+        once = cast("list[object]", found["Layers"])
+        layers = [_of_profile(layer, profile) for profile in range(engine.counted_profiles) for layer in once]
         if format is LayerInformationFormat.ONELINE:
-            return "\n".join(map(_oneline, cast("list[object]", found["Layers"])))
+            return "\n".join(map(_oneline, layers))
+        found["Layers"] = layers
         if verbosity != "NONE" and engine.engine.decisions:
             found["Decisions"] = [asdict(decision) for decision in engine.engine.decisions]
         if verbosity != "NONE" and self.execution_context is not None:
@@ -46,11 +53,23 @@ class EngineInspector(Reporting, ContextManager):
         return json.dumps(found)
 
     def _layer(self, index: int) -> object:
-        return inspected_layer(self._engine.engine.layers[index], self._engine.profiling_verbosity.name, self._values())
+        layers, verbosity = self._engine.engine.layers, self._engine.profiling_verbosity.name
+        profile, place = divmod(index, max(len(layers), 1))
+        return _of_profile(inspected_layer(layers[place], verbosity, self._values()), profile)
 
     def _values(self) -> dict[str, int]:
         """What the symbols of dynamic dimensions stand for, where a context has shapes (feature 17.4)."""
         return {} if self.execution_context is None else self.execution_context.symbol_values()
+
+
+def _of_profile(layer: object, profile: int) -> object:
+    """A layer with the number of its profile behind its name, unless it is the first one (feature 17.5)."""
+    if not profile or layer == "":
+        return layer
+    if not isinstance(layer, Mapping):
+        return f"{layer} [profile {profile}]"
+    told = cast("Mapping[str, object]", layer)
+    return {**told, "Name": f"{told.get('Name', '')} [profile {profile}]"}
 
 
 def _oneline(layer: object) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
@@ -14,10 +15,13 @@ from mlirt.runtime.api.bound_shapes import NO_PROFILE, BoundShapes
 from mlirt.runtime.api.caller_memory import read, write
 from mlirt.runtime.api.context_settings import ContextSettings
 from mlirt.runtime.api.debug_listener import DebugStates, IDebugListener
+from mlirt.runtime.api.nvtx_ranges import Listener, listener, nvtx_range
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.driver_interface import DeviceError
 from mlirt.runtime.known_profiles import known_lengths
 from mlirt.runtime.loop_times import times_of_layers
 from mlirt.runtime.program_cache import ShapeCacheUse
+from mlirt.tensorrt.build_enums import ProfilingVerbosity
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import numpy_name
 from mlirt.tensorrt.deprecation import deprecated
@@ -41,13 +45,18 @@ class IExecutionContext(ContextSettings, ContextManager):
     at what the run finds. What is wrong with a run goes to the log, and the call returns False.
     """
 
-    def __init__(self, engine: ICudaEngine) -> None:
+    def __init__(self, engine: ICudaEngine, *, has_memory: bool = True) -> None:
         self.engine = engine
+        self.has_memory = has_memory
         self.reporter = engine.reporter.of_its_own()
         self._begin_settings()
         self.profiler: IProfiler | None = None
         self._made_for = engine.engine
-        self._made = engine.engine.create_execution_context(keeps_state=False)
+        self._event = 0
+        self._runs = 0
+        self._made: ExecutionContext | None = None
+        if has_memory:
+            _ = self._context
         values = WeakMethod(self._shape_values)  # no cycle: a context gives its profile back once nothing refers to it
         self._shapes = BoundShapes(engine.manifest, engine.tensors, engine.size_program, lambda: _called(values))
         self._shapes.profile = 0 if engine.profile_users.claim(self, 0) else NO_PROFILE
@@ -55,20 +64,24 @@ class IExecutionContext(ContextSettings, ContextManager):
         self._arrays: dict[str, np.ndarray] = {}
         self._values: dict[str, np.ndarray] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
-        self._event = 0
         self._debug = DebugStates(engine.engine.debug_tensors)
         self._last_feeds: dict[str, np.ndarray] | None = None
         self.fix_attributes()
 
     @property
     def _context(self) -> ExecutionContext:
-        """The context that runs: another one once the engine has other weights."""
-        if self._made_for is not self.engine.engine:
-            self._made_for = self.engine.engine
-            self._made = self._made_for.create_execution_context(keeps_state=False)
+        """The context that runs: another one once the engine has other weights, or this one other memory."""
+        if self._made is None or self._made_for is not self.engine.engine:
+            before, self._made_for = self._made, self.engine.engine
+            self._made = self._made_for.create_execution_context(keeps_state=False, memory=self._memory())
+            self._made.runs = self._runs if before is None else before.runs
             if self._event:
                 self._made.set_input_consumed_event(self._event)
         return self._made
+
+    def take_other_memory(self) -> None:
+        """Leave the memory at once, and take what the settings say when the next run is made (mlirt's own)."""
+        self._runs, self._made = 0 if self._made is None else self._made.runs, None
 
     @property
     def shape_cache(self) -> ShapeCacheUse:
@@ -218,6 +231,8 @@ class IExecutionContext(ContextSettings, ContextManager):
     def set_input_consumed_event(self, event: int) -> bool:
         """Record a CUDA event in each run once the inputs may be changed; False where there is no GPU."""
         self._event = event
+        if self._made is None:  # there is no memory yet
+            return self.engine.engine.target == "cuda"
         return self._context.set_input_consumed_event(event or None)
 
     def get_input_consumed_event(self) -> int:
@@ -262,11 +277,14 @@ class IExecutionContext(ContextSettings, ContextManager):
         self._check_arrays(addresses)
         for error in self._forbidden_values(addresses).values():
             raise error
-        if self._run_at(addresses, stream):
+        if not self.has_memory:
+            self._context.others_have_used_the_memory()
+        ranges = None if self.nvtx_verbosity is ProfilingVerbosity.NONE else listener()
+        if ranges is None and not self.debug_sync and self._run_at(addresses, stream):
             return
         places = self._places(addresses)
         kind, feeds = self.engine.engine.target, self._feeds(addresses, stream)
-        for name, array in self._context.run(feeds).items():
+        for name, array in self._found(feeds, ranges).items():
             where = "cpu" if self.engine.tensors[name].is_shape else kind
             if name in self._allocators and name not in places:
                 places[name] = self._allocated(name, array.nbytes, addresses)
@@ -275,6 +293,13 @@ class IExecutionContext(ContextSettings, ContextManager):
         self._last_feeds = feeds
         if self.enqueue_emits_profile:
             self.report_to_profiler()
+
+    def _found(self, feeds: Mapping[str, np.ndarray], ranges: Listener | None) -> Mapping[str, np.ndarray]:
+        """The outputs; with `debug_sync`, or ranges, launches are waited for one by one (features 13.19, 17.10)."""
+        if ranges is None and not self.debug_sync:
+            return self._context.run(feeds)
+        with nvtx_range(ranges, "ExecutionContext::enqueue"):
+            return self._context.run_launch_by_launch(feeds, lambda layer: _one_layer(layer, ranges))
 
     def _feeds(self, addresses: dict[str, int], stream: int) -> dict[str, np.ndarray]:
         """The inputs as arrays of the host."""
@@ -410,6 +435,15 @@ class IExecutionContext(ContextSettings, ContextManager):
     def _failed(self, where: str, error: Exception | str) -> bool:
         self.reporter.error(f"execution_context.py::{where}", error)
         return False
+
+
+@contextmanager
+def _one_layer(layer: str, ranges: Listener | None) -> Generator[None]:
+    try:
+        with nvtx_range(ranges, layer):
+            yield
+    except DeviceError as error:
+        raise DeviceError(f"{layer}: {error}") from error
 
 
 def _called(method: WeakMethod[Callable[[], dict[str, list[int]]]]) -> dict[str, list[int]]:

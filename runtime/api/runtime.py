@@ -6,7 +6,10 @@ from typing import TypeAlias
 
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.runtime.api.cuda_engine import ICudaEngine
-from mlirt.runtime.engine import load
+from mlirt.runtime.api.lenders import UserAllocator
+from mlirt.runtime.engine import Engine
+from mlirt.runtime.garbage_collection import rare_collections
+from mlirt.runtime.plan_file import read_plan
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.entry_point import EntryPoint
 
@@ -35,9 +38,12 @@ class Runtime(EntryPoint, ContextManager):
         except TypeError as error:
             raise TypeError(f"deserialize_cuda_engine(): incompatible function arguments: {error}") from None
         try:
-            engine = load(content)
-            _ = engine.context  # which needs the device
-            return ICudaEngine(engine, self.reporter.of_its_own())
+            user = self.gpu_allocator
+            allocator = None if user is None else UserAllocator(user, self.reporter)
+            with rare_collections():
+                engine = Engine(read_plan(content), waits=True, allocator=allocator)
+                engine.open_device()
+            return ICudaEngine(engine, self.reporter.of_its_own(), user)
         except MlirtError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", error)
             return None

@@ -1,6 +1,8 @@
 """The CUDA runtime against a driver that keeps device memory on the host and runs Python functions as kernels."""
 
 import ctypes
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.cuda_architectures import choose_architecture
 from mlirt.runtime.cuda_driver import CudaDriver, open_driver
 from mlirt.runtime.driver_interface import DeviceError
+from mlirt.runtime.lent_memory import AllocatedBlock, ContextMemory, LentBlock
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.tensor_maps import MapLayout
 
@@ -66,6 +69,71 @@ def test_all_memory_comes_back(tiny: Maker) -> None:
     assert driver.memory == {}
     assert driver.graphs == {}
     assert (driver.modules, driver.streams, driver.events) == ([], [], [])
+
+
+class Lender:
+    """Memory of the driver for an engine and its contexts, with a note of what is out."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self.driver = driver
+        self.out: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        address = self.driver.allocate(size)
+        self.out[address] = size
+        return address
+
+    def give_back(self, address: int) -> None:
+        self.out.pop(address)
+        self.driver.free(address)
+
+
+@pytest.mark.parametrize("is_all", [True, False])
+def test_memory_is_lent(tiny: Maker, is_all: bool) -> None:
+    """Rows 13.13, 18.1 with a stand-in for the driver: the arena, or all memory, is another one's."""
+    plan, driver = cuda_plan(tiny), FakeDriver()
+    lender = Lender(driver)
+    arenas: list[int] = []
+
+    def arena(size: int) -> LentBlock:
+        arenas.append(size)
+        return AllocatedBlock(lender, size)
+
+    def rest(size: int) -> LentBlock:
+        return AllocatedBlock(lender, size)
+
+    device = CudaDevice(plan, driver, lender if is_all else None)
+    context = ExecutionContext(plan.manifest, device.session(ContextMemory(arena, rest if is_all else None)))
+    for n in (3, 100, 3):
+        x = np.random.default_rng(n).standard_normal((n, 4), np.float32)
+        got = context.run({"x": x})
+        np.testing.assert_allclose(got["y"], np.cos((2 * x + 1).reshape(-1)[::-1]).reshape(n, 4), rtol=1e-6)
+        context.others_have_used_the_memory()
+    assert len(arenas) == 2
+    assert arenas[0] < arenas[1]
+    assert len(lender.out) >= (3 if is_all else 1)
+    own = {size for address, size in lender.out.items() if address in driver.memory}
+    assert own
+    del context, device
+    assert not lender.out
+    assert driver.memory == {}
+
+
+def test_launches_one_by_one(tiny: Maker) -> None:
+    """Rows 13.19, 17.10: each layer has what surrounds it, and results are as those of a run."""
+    context = context_of(cuda_plan(tiny), FakeDriver())
+    layers: list[str] = []
+
+    @contextmanager
+    def around(layer: str) -> Generator[None]:
+        layers.append(layer)
+        yield
+
+    x = np.random.default_rng(0).standard_normal((5, 4), np.float32)
+    got, expected = context.run_launch_by_launch({"x": x}, around), context.run({"x": x})
+    assert layers == [launch.layer for launch in cuda_plan(tiny).manifest.launches]
+    for name, array in expected.items():
+        np.testing.assert_array_equal(got[name], array)
 
 
 def test_an_event_says_that_the_inputs_are_read(tiny: Maker) -> None:

@@ -118,7 +118,7 @@ def test_functions_of_each_element(layers: list[dict[str, Any]]) -> None:
 
 
 def test_lengths_that_a_context_settles() -> None:
-    """Row 17.4: -1 without a context."""
+    """Row 17.4: -1 and no format without a context."""
     network, logger = images((-1, 8, 6, 6))
     config = cpu_config(logger, shapes={"x": ((1, 8, 6, 6), (2, 8, 6, 6), (4, 8, 6, 6))})
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
@@ -129,3 +129,29 @@ def test_lengths_that_a_context_settles() -> None:
         lengths = [tensor["Dimensions"] for layer in found["Layers"] for tensor in layer["Outputs"]]
         assert lengths
         assert {shape[0] for shape in lengths} == {batch}
+        formats = {tensor["Format/Datatype"] for layer in found["Layers"] for tensor in layer["Outputs"]}
+        assert (formats == {"N/A due to dynamic shapes"}) == (batch == -1)
+        assert batch == -1 or formats <= set(FORMATS)
+
+
+def test_layers_of_each_profile() -> None:
+    """Row 17.5: counted once for each, those of later ones by their number; version 10 counts them once."""
+    network, logger = images((-1, 8, 6, 6))
+    builder, config = trt.Builder(logger), cpu_config(logger)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    for batch in (1, 4):
+        profile = builder.create_optimization_profile()
+        profile.set_shape("x", *[(batch, 8, 6, 6)] * 3)
+        config.add_optimization_profile(profile)
+    engine = built(network, config, logger)
+    names = [layer["Name"] for layer in told(engine)["Layers"]]
+    count = len(names) // 2
+    assert engine.num_layers == len(names) == 2 * len(engine.engine.layers)
+    assert names[count:] == [f"{name} [profile 1]" for name in names[:count]]
+    inspector = engine.create_engine_inspector()
+    one = json.loads(inspector.get_layer_information(count, trt.LayerInformationFormat.JSON))
+    assert one["Name"] == f"{names[0]} [profile 1]"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLIRT_TENSORRT_VERSION", "10.0.1")
+        assert engine.num_layers == count
+        assert [layer["Name"] for layer in told(engine)["Layers"]] == names[:count]

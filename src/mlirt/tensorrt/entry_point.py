@@ -24,11 +24,11 @@ class EntryPoint(Reporting):
 
     @property
     def gpu_allocator(self) -> IGpuAllocator | None:
-        """What was set: it is kept and never asked, as memory comes from the driver (feature 18.1)."""
+        """Who gives the memory of engines, or None for the driver (feature 18.1)."""
         return self._gpu_allocator
 
     @gpu_allocator.setter
     def gpu_allocator(self, allocator: IGpuAllocator | None) -> None:
-        self._gpu_allocator = allocator
         if allocator is not None:
-            self.reporter.warning("gpu_allocator is never asked: memory comes from the driver")
+            expect("gpu_allocator", allocator, IGpuAllocator)
+        self._gpu_allocator = allocator

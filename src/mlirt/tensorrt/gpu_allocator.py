@@ -1,4 +1,4 @@
-"""IGpuAllocator: memory of the user's (feature 18.1). It can be set; memory comes from the driver all the same."""
+"""IGpuAllocator: who gives engines and contexts their memory in place of the driver (features 13.25, 18.1)."""
 
 from __future__ import annotations
 
