@@ -33,6 +33,8 @@ from mlirt.tools.trtexec_log import cautions, log, log_all
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
+    import onnx
+
     from mlirt.runtime.engine_interface import EngineLike
     from mlirt.tools.report.build_recorder import BuildRecorder
 
@@ -185,7 +187,7 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         remarks = asked if recorder is None else recorder
         options |= {"remarks": remarks, "progress": both(progress, recorder)}
         config = config_of(arguments, options)
-        engine = build(arguments.onnx, config=config)
+        engine = build(_model(arguments), config=config)
         progress.close()
         if remarks is not None and asked is not None:
             report_remarks(remarks, arguments, lambda line: log("I", line))
@@ -196,6 +198,20 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         log("V", f"Phases of the build: {progress.line()}")
     report_range(engine, arguments, config.layer_precisions)
     return engine
+
+
+def _model(arguments: Namespace) -> str | onnx.ModelProto:
+    """The file, or with --sparsity=force its network with other weights (row 16.5)."""
+    if arguments.sparsity != "force":
+        return arguments.onnx
+    if arguments.onnx.endswith(".mlir"):
+        raise InvalidInputError("--sparsity=force changes ONNX models; IR has its weights in a file of their own")
+    from mlirt.frontend.onnx.sparse_weights import with_sparse_weights
+
+    model, names = with_sparse_weights(arguments.onnx)
+    log("W", f"--sparsity=force: the weights were overwritten, outputs are not those of the model: {', '.join(names)}")
+    log("I", "No kernel is for sparse weights: dense ones compute with their zeros.")
+    return model
 
 
 def _logged(bar: ProgressBar) -> Callable[[str, int, int], None]:

@@ -43,6 +43,8 @@ def _check(arguments: argparse.Namespace) -> None:
         spelt = {"first": "from", "pipeline_edit": "pipeline-edit", "remarks_output": "remarks-output"}
         which = spelt.get(building[0], building[0]) if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
+    if arguments.loadEngine and arguments.sparsity == "force":
+        raise InvalidInputError("--sparsity=force is for building, but --loadEngine loads an engine that is built")
     if (arguments.weights or arguments.first) and not arguments.onnx.endswith(".mlir"):
         raise InvalidInputError("--weights and --from are for IR: give --onnx=FILE.mlir")
     if arguments.calibData and str(arguments.onnx).endswith(".mlir"):

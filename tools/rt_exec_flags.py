@@ -70,6 +70,13 @@ def _add_formats(add: Add) -> None:
     add("--fp16", action="store_true", help="compute in half precision where the target can")
     add("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
     add("--int8", action="store_true", help="compute products on bytes")
+    add(
+        "--sparsity",
+        choices=("disable", "enable", "force"),
+        default="disable",
+        help="force overwrites weights so that two of each four are zero; no kernel is for such ones; "
+        "default: %(default)s",
+    )
     add("--best", action="store_true", help="the same as --int8 and --fp16 together")
     add(
         "--checkRange",

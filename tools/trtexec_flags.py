@@ -27,7 +27,6 @@ _REFUSED = {
 _DLA = ("useDLACore", "layerDeviceTypes")
 _NO_DLA = "there is no DLA compiler in this implementation"
 _FALLBACK = "--allowGPUFallback"
-_FORCED = "--sparsity=force is not supported: it would change the weights, and there are no kernels for sparse ones"
 _UNUSED = "--sparsity=enable has no effect: there are no kernels for sparse weights."
 
 
@@ -50,9 +49,8 @@ def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
         elif name in _WITHOUT_EFFECT:
             lines.append(f"--{name} has no effect: {_WITHOUT_EFFECT[name]}.")
         elif name == "sparsity" and value in ("disable", "enable", "force"):
-            if value == "force":
-                raise UnsupportedError(_FORCED)
             lines += [_UNUSED] if value == "enable" else []
+            kept += [argument] if value == "force" else []
         else:
             kept.append(argument)
     return kept, lines

@@ -9,6 +9,7 @@ from network_engines import built, cpu_config
 
 import mlirt as trt
 from mlirt.builder.api.dla_rules import orin_sparsity, why_not_on_dla
+from mlirt.dla_formats import pack_for_dla, unpack_from_dla
 
 WARNING = trt.Severity.WARNING
 
@@ -218,3 +219,50 @@ def test_sparsity_of_orin() -> None:
     assert orin_sparsity(64, 128 * 64, 1) == "it needs more than 64 input channels"
     assert orin_sparsity(128, 128 * 64, 2) == "structured sparsity is for INT8"
     assert orin_sparsity(128, (256 << 10) + 1, 1) == "it has 262145 weights, more than 262144"
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "format", "stored"),
+    [
+        ((2, 5, 3, 7), "float16", "DLA_LINEAR", (2, 5, 3, 32)),
+        ((1, 2, 3, 65), "int8", "DLA_LINEAR", (1, 2, 3, 128)),
+        ((2, 3, 4, 5), "float16", "DLA_HWC4", (2, 4, 8, 4)),
+        ((1, 4, 2, 9), "int8", "DLA_HWC4", (1, 2, 16, 4)),
+        ((1, 1, 2, 9), "int8", "DLA_HWC4", (1, 2, 32, 1)),
+    ],
+)
+def test_formats_of_a_dla(shape: tuple[int, ...], dtype: str, format: str, stored: tuple[int, ...]) -> None:
+    """Row 29.7: each element where TensorRT's header puts it, zeros beside them, and back again."""
+    x = np.random.default_rng(0).integers(1, 100, shape).astype(dtype)
+    packed = pack_for_dla(x, format)
+    assert packed.shape == stored
+    for n, c, h, w in np.ndindex(*shape):
+        assert packed[(n, c, h, w) if format == "DLA_LINEAR" else (n, h, w, c)] == x[n, c, h, w]
+    assert np.count_nonzero(packed) == x.size
+    np.testing.assert_array_equal(unpack_from_dla(packed, format, shape), x)
+
+
+def test_what_formats_of_a_dla_cannot_hold() -> None:
+    """Row 29.7."""
+    x = np.ones((1, 5, 2, 2), np.float16)
+    with pytest.raises(ValueError, match="DLA_HWC4 is for 1, 3 or 4 channels, not for 5"):
+        pack_for_dla(x, "DLA_HWC4")
+    with pytest.raises(ValueError, match="DLA_LINEAR is for float16 and int8, not for float32"):
+        pack_for_dla(x.astype(np.float32), "DLA_LINEAR")
+
+
+def test_there_are_no_loadables() -> None:
+    """Row 29.6: a build for them alone says why not; so does a runtime that is asked for a core."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    convolution(network, 8)
+    config = cpu_config(logger, trt.BuilderFlag.FP16)
+    config.engine_capability = trt.EngineCapability.DLA_STANDALONE
+    config.default_device_type = trt.DeviceType.DLA
+    assert trt.Builder(logger).build_serialized_network(network, config) is None
+    assert "EngineCapability.DLA_STANDALONE: there is no DLA compiler in this implementation" in logger.text()
+    runtime = trt.Runtime(logger)
+    runtime.DLA_core = 0
+    assert (runtime.DLA_core, runtime.num_DLA_cores) == (-1, 0)
+    assert "there is no DLA" in logger.text().splitlines()[-1]
+    assert trt.EngineCapability.SAFE_DLA == trt.EngineCapability.DLA_STANDALONE

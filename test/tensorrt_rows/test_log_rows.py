@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from layer_networks import Array, CollectingLogger, constant, new_network
-from network_engines import built, cpu_config
+from network_engines import built, cpu_config, run
 
 import mlirt as trt
 from mlirt.builder.api.sparsity import is_sparse
@@ -46,7 +46,7 @@ def test_two_of_four(seed: int) -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_layers_with_sparse_weights(asked: bool) -> None:
-    """Rows 16.2, 16.3: those that could have a sparse kernel are named; none has one, which is said too."""
+    """Rows 16.2 to 16.4: those that could have a sparse kernel are named; dense ones are taken, which is said too."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (1, 8, 4, 4))
@@ -58,7 +58,19 @@ def test_layers_with_sparse_weights(asked: bool) -> None:
         layer.name, x = name, layer.get_output(0)
     network.mark_output(x)
     flags = [trt.BuilderFlag.SPARSE_WEIGHTS] if asked else []
-    built(network, cpu_config(logger, *flags), logger)
+    config = cpu_config(logger, *flags)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    engine = built(network, config, logger)
+    found = [layer["parameters"] for layer in engine.engine.layers if "parameters" in layer]
+    told = [one["HasSparseWeights"] for one in found if isinstance(one, dict) and "HasSparseWeights" in one]
+    assert told == [0, 0, 0]
+    feed = np.random.default_rng(1).standard_normal((1, 8, 4, 4)).astype(np.float32)
+    got = run(engine.create_execution_context(), {"x": feed})
+    assert got is not None
+    expected = feed
+    for kernel in (sparse, dense, sparse):
+        expected = np.einsum("kcrs,ncyx->nkyx", kernel, expected)
+    np.testing.assert_allclose(next(iter(got.values())), expected, rtol=1e-4, atol=1e-4)
     lines = [line for line in logger.text(INFO).splitlines() if line.startswith("(Sparsity)")]
     wanted = [
         "(Sparsity) Layers eligible for sparse math: conv1, conv3",

@@ -22,6 +22,7 @@ from tiny_plan import tiny_parts
 from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.host import gpu_is_here
 from mlirt.errors import CompileError
+from mlirt.frontend.onnx.sparse_weights import two_of_four
 from mlirt.runtime.engine import load
 from mlirt.runtime.plan_file import write_plan
 from mlirt.tools import rt_exec
@@ -168,7 +169,7 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--onnx=a", "--timeDeserialize"], "--timeDeserialize needs a plan"),
         (["--accuracyTarget=2", "--onnx=a"], "expected a number from 0 to 1, such as 0.99"),
         (["--streams=0", "--onnx=a"], "--streams: expected a whole number from 1 on"),
-        (["--sparsity=force", "--onnx=a"], "--sparsity=force is not supported: it would change the weights"),
+        (["--sparsity=force", "--loadEngine=a"], "--sparsity=force is for building"),
         (["--inputIOFormats=fp16:chw", "--loadEngine=a"], "--inputIOFormats is for building"),
         (["--memPoolSize=space:1", "--onnx=a"], "space: expected workspace, dlaSRAM"),
         (["--preview=+bogus", "--onnx=a"], "'+bogus' is no + or - before one of fasterDynamicShapes0805"),
@@ -353,6 +354,24 @@ def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> 
     assert "[W] --preview=+fasterDynamicShapes0805 has no effect: shapes are always dynamic this way." in out
     assert "[W] --sparsity=enable has no effect: there are no kernels for sparse weights." in out
     assert "--device" not in out.splitlines()[1]
+
+
+def test_forced_sparsity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Row 16.5: the engine computes with two zeros in four, and a warning names the weights."""
+    model, weights = tmp_path / "a.onnx", numbers(8, 5, seed=3)
+    write_model(
+        model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": ("float32", (2, 8))}, ["y"], {"w": weights}),
+        model,
+    )
+    np.save(tmp_path / "x.npy", x := numbers(2, 8, seed=4))
+    flags = ["--target=cpu", f"--loadInputs=x:{tmp_path / 'x.npy'}", f"--exportOutput={tmp_path / 'y.npz'}", *QUICK]
+    assert run(f"--onnx={model}", "--sparsity=force", *flags) == 0
+    assert "--sparsity=force: the weights were overwritten, outputs are not those of the model: w" in "".join(
+        capsys.readouterr()
+    )
+    sparse = two_of_four(weights, 0)
+    np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"], x @ sparse, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(x @ sparse, x @ weights, atol=1e-2)
 
 
 @pytest.mark.parametrize("more", [[], ["--noDataTransfers"], ["--threads"], ["--threads=6"]])
