@@ -5,12 +5,11 @@ from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
-from mlirt.errors import PlanError
 from mlirt.runtime.conditional_graphs import DriverGraphs, GraphMaker
 from mlirt.runtime.cublas_lt import open_cublas_lt
 from mlirt.runtime.cudnn import open_cudnn
 from mlirt.runtime.driver_calls import LaunchAttribute, LaunchConfig, declare_driver
-from mlirt.runtime.driver_interface import DeviceError, Handle, Size3
+from mlirt.runtime.driver_interface import DeviceError, Handle, NoDeviceError, Size3
 from mlirt.runtime.library_calls import Library
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, encode
 
@@ -34,7 +33,9 @@ class CudaDriver:
         count = c_int()
         self._check("cuDeviceGetCount", library.cuDeviceGetCount(byref(count)))
         if count.value <= ordinal:
-            raise PlanError("the plan was built for CUDA, but this machine has no CUDA device; build it for the CPU")
+            raise NoDeviceError(
+                "the plan was built for CUDA, but this machine has no CUDA device; build it for the CPU"
+            )
         self._device = c_int()
         self._check("cuDeviceGet", library.cuDeviceGet(byref(self._device), ordinal))
         self._context = c_void_p()
@@ -261,7 +262,7 @@ class CudaDriver:
 
 @cache
 def open_driver() -> CudaDriver:
-    """The machine's CUDA device; PlanError where there is no driver or no device."""
+    """The machine's CUDA device; `NoDeviceError` where there is no driver or no device."""
     for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
         try:
             library = ctypes.CDLL(name)
@@ -270,5 +271,5 @@ def open_driver() -> CudaDriver:
         try:
             return CudaDriver(library)
         except DeviceError as error:
-            raise PlanError(f"the plan was built for CUDA, but the driver does not start: {error}") from error
-    raise PlanError("the plan was built for CUDA, but no CUDA driver (libcuda) is here; build it for the CPU")
+            raise NoDeviceError(f"the plan was built for CUDA, but the driver does not start: {error}") from error
+    raise NoDeviceError("the plan was built for CUDA, but no CUDA driver (libcuda) is here; build it for the CPU")

@@ -2,13 +2,17 @@
 
 from typing import Any, Protocol
 
-from mlirt.errors import MlirtError
+from mlirt.errors import MlirtError, PlanError
 from mlirt.runtime.conditional_graphs import GraphMaker
 from mlirt.runtime.library_calls import Library
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout
 
 Handle = int
 Size3 = tuple[int, int, int]
+
+
+class NoDeviceError(PlanError):
+    """There is no CUDA driver here, or no device."""
 
 
 class DeviceError(MlirtError):

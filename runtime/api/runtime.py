@@ -7,11 +7,18 @@ from typing import TypeAlias
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.runtime.api.cuda_engine import ICudaEngine
 from mlirt.runtime.api.lenders import UserAllocator
+from mlirt.runtime.driver_interface import NoDeviceError
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.plan_file import read_plan
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.entry_point import EntryPoint
+
+# TensorRT's words for it (feature 31.1); 35 is CUDA's number for a driver that is missing or too old.
+_NO_DRIVER = (
+    "CUDA initialization failure with error 35. Please check CUDA installation: "
+    "http://docs.nvidia.com/cuda/cuda-installation-guide-linux/index.html"
+)
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -44,6 +51,8 @@ class Runtime(EntryPoint, ContextManager):
                 engine = Engine(read_plan(content), waits=True, allocator=allocator)
                 engine.open_device()
             return ICudaEngine(engine, self.reporter.of_its_own(), user)
+        except NoDeviceError as error:
+            self.reporter.error("runtime.py::deserializeCudaEngine", NoDeviceError(f"{_NO_DRIVER} ({error})"))
         except MlirtError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", error)
-            return None
+        return None

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fake_driver import cuda_plan
 from layer_networks import Array, CollectingLogger, constant, new_network
 from network_engines import cpu_config
+from tiny_plan import tiny_parts
 
 import mlirt as trt
+from mlirt.runtime.driver_interface import NoDeviceError
+from mlirt.runtime.plan_file import plan_bytes
 
 _ALIGNMENT = 256
 
@@ -205,3 +209,19 @@ def test_no_memory_for_a_context() -> None:
     assert logger.text().count("GPU memory allocation failed during initialization of tensor: ") == 2
     context.temporary_allocator = None
     check_run(context)
+
+
+def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row 31.1: a plan for a GPU is refused in TensorRT's words, then in ours; one for the CPU still opens."""
+
+    def none_here() -> None:
+        raise NoDeviceError("no CUDA driver (libcuda) is here; build it for the CPU")
+
+    monkeypatch.setattr("mlirt.runtime.cuda.open_driver", none_here)
+    logger = CollectingLogger()
+    plan = cuda_plan(tiny_parts)
+    runtime = trt.Runtime(logger)
+    assert runtime.deserialize_cuda_engine(plan_bytes(plan.manifest_json, plan.sections, plan.weights)) is None
+    assert "CUDA initialization failure with error 35. Please check CUDA installation: http://" in logger.text()
+    assert "build it for the CPU" in logger.text()
+    check_run(engine_of(runtime, plan_of(logger)).create_execution_context())
