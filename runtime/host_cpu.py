@@ -30,6 +30,12 @@ def host_triple() -> str:
     return llvm().get_process_triple()
 
 
+@cache
+def host_model() -> str:
+    """LLVM's name of this machine's processor, such as `sapphirerapids`."""
+    return llvm().get_host_cpu_name()
+
+
 def host_architecture() -> str:
     """The first part of the triple, with the usual aliases unified."""
     name = host_triple().split("-")[0]

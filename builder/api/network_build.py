@@ -31,6 +31,7 @@ from mlirt.frontend.network.largest_shapes import largest_shape
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
+from mlirt.runtime.api.machine import machine_of
 from mlirt.runtime.debug_tensors import with_debug
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag, QuantizationFlag
@@ -337,6 +338,8 @@ def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefiniti
     verbosity = config.profiling_verbosity.name
     info = cast("Mapping[str, object]", manifest.get("info", {}))
     manifest["info"] = {**info, "profiling_verbosity": verbosity}
+    if machine := machine_of(plan.manifest.target.kind):
+        manifest["info"]["machine"] = machine
     if read:
         values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
         manifest["info"]["shape_inputs"] = values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -120,13 +121,22 @@ class IScaleLayer(ILayer):
         x = ir.input(0)
         shape = dims(x.type)
         if len(shape) < 4:
-            raise InvalidModelError(f"{self.name}: a scale layer needs an input of at least 4 dimensions")
+            raise InvalidModelError(
+                f"{self.name}: The input to the Scale Layer is required to have a minimum of 3 dimensions behind the "
+                f"batch, and has {len(shape)} in all"
+            )
         axis = self.channel_axis
         wanted = {ScaleMode.UNIFORM: (), ScaleMode.CHANNEL: shape[axis : axis + 1], ScaleMode.ELEMENTWISE: shape[axis:]}
         lengths = [length if isinstance(length, int) else -1 for length in wanted[self.mode]]
         if -1 in lengths:
             raise UnsupportedError(f"{self.name}: coefficients for axes whose length the run decides")
         parts = {"shift": self.shift, "scale": self.scale, "power": self.power}
+        for what, part in parts.items():
+            if part.size and part.size != math.prod(lengths):
+                raise InvalidModelError(
+                    f"{self.name}: Invalid scale mode, nbWeights: {part.size}: {what} weights has count {part.size} "
+                    f"but {lengths} was expected by {self.mode.name}"
+                )
         given = [ir.weights(part, lengths, x, what) if part.size else None for what, part in parts.items()]
         return ir.op(ScaleOp, [x, *given], self.properties())
 

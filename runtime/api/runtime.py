@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias, cast
 
 from mlirt.errors import MlirtError, UnsupportedError
 from mlirt.runtime.api.cuda_engine import ICudaEngine
 from mlirt.runtime.api.lenders import UserAllocator
+from mlirt.runtime.api.machine import WARNING, differences, machine_of
 from mlirt.runtime.driver_interface import NoDeviceError
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.garbage_collection import rare_collections
@@ -50,9 +52,18 @@ class Runtime(EntryPoint, ContextManager):
             with rare_collections():
                 engine = Engine(read_plan(content), waits=True, allocator=allocator)
                 engine.open_device()
+            self._compare_machines(engine)
             return ICudaEngine(engine, self.reporter.of_its_own(), user)
         except NoDeviceError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", NoDeviceError(f"{_NO_DRIVER} ({error})"))
         except MlirtError as error:
             self.reporter.error("runtime.py::deserializeCudaEngine", error)
         return None
+
+    def _compare_machines(self, engine: Engine) -> None:
+        """Warn of a plan that was made on another model of device (feature 21.4)."""
+        made_on = engine.plan.manifest.info.get("machine")
+        if isinstance(made_on, Mapping):
+            found = differences(cast("Mapping[str, object]", made_on), machine_of(engine.target))
+            if found:
+                self.reporter.warning(f"{WARNING} Of this device {'; '.join(found)}.")

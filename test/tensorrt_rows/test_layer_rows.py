@@ -262,3 +262,27 @@ def test_a_slice_by_a_stride_of_the_run(given: str) -> None:
         assert found is not None, logger.text()
         places = [first + step * np.arange(count) for first, step, count in zip(start, stride, size, strict=True)]
         np.testing.assert_array_equal(next(iter(found.values())), x[np.ix_(*places)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "text"),
+    [
+        ((2, 3, 4), 3, "The input to the Scale Layer is required to have a minimum of 3 dimensions behind the batch"),
+        (
+            (1, 3, 2, 2),
+            2,
+            "Invalid scale mode, nbWeights: 2: shift weights has count 2 but [3] was expected",
+        ),
+    ],
+)
+def test_what_a_scale_is_refused(shape: tuple[int, ...], count: int, text: str) -> None:
+    """Row 31.16: in the words that the parser of UFF had; a right one runs."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x, ones = network.add_input("x", trt.float32, shape), np.ones(count, np.float32)
+    network.mark_output(network.add_scale(x, trt.ScaleMode.CHANNEL, ones, ones, ones).get_output(0))
+    assert text in refused(network, logger)
+    network = new_network(logger)
+    x, twos = network.add_input("x", trt.float32, (1, 3, 2, 2)), np.full(3, 2, np.float32)
+    layer = network.add_scale(x, trt.ScaleMode.CHANNEL, twos, twos, np.ones(3, np.float32))
+    np.testing.assert_array_equal(result(network, layer, x=np.ones((1, 3, 2, 2), np.float32)), np.full((1, 3, 2, 2), 4))

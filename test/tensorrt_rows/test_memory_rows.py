@@ -11,7 +11,7 @@ from tiny_plan import tiny_parts
 
 import mlirt as trt
 from mlirt.runtime.driver_interface import NoDeviceError
-from mlirt.runtime.plan_file import plan_bytes
+from mlirt.runtime.plan_file import plan_bytes, read_plan
 
 _ALIGNMENT = 256
 
@@ -225,3 +225,22 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "CUDA initialization failure with error 35. Please check CUDA installation: http://" in logger.text()
     assert "build it for the CPU" in logger.text()
     check_run(engine_of(runtime, plan_of(logger)).create_execution_context())
+
+
+def test_a_plan_of_another_model_of_device() -> None:
+    """Rows 21.4, 31.10: TensorRT's warning, and what is other; none where it was made."""
+    logger = CollectingLogger()
+    runtime, plan = trt.Runtime(logger), plan_of(logger)
+    engine_of(runtime, plan)
+    assert "across different models of devices" not in logger.text(trt.Severity.WARNING)
+    read = read_plan(bytes(plan))
+    info = {**read.manifest.info, "machine": {"model": "nonesuch", "cache_bytes": 1}}
+    patched = plan_bytes({**read.manifest_json, "info": info}, read.sections, read.weights)
+    found = runtime.deserialize_cuda_engine(patched)
+    assert found is not None
+    text = logger.text(trt.Severity.WARNING)
+    assert "Using an engine plan file across different models of devices is not recommended" in text
+    assert "its model is " in text
+    assert ", and was nonesuch" in text
+    assert "cache" not in text.partition("errors.")[2]  # of which nothing is known here
+    check_run(found.create_execution_context())

@@ -164,5 +164,5 @@ def test_scale(mode: trt.ScaleMode) -> None:
 def test_scale_of_few_dimensions() -> None:
     network = new_network()
     layer = network.add_scale(network.add_input("x", trt.float32, (2, 3)), trt.ScaleMode.UNIFORM)
-    with pytest.raises(InvalidModelError, match="at least 4 dimensions"):
+    with pytest.raises(InvalidModelError, match="a minimum of 3 dimensions behind the batch"):
         output_of(network, layer, {})

@@ -52,7 +52,7 @@ WRONG: list[tuple[str, Wrong, str]] = [
     (
         "31.16 scale",
         lambda net: net.add_scale(image(net, (3, 8)), trt.ScaleMode.UNIFORM, ONES, ONES, ONES),
-        "a scale layer needs an input of at least 4 dimensions",
+        "The input to the Scale Layer is required to have a minimum of 3 dimensions",
     ),
     (
         "31.16 mode",
