@@ -246,7 +246,8 @@ class Network:
         )
         way = "give its value by constants= (an array by input), or " if sources else ""
         return ValueNeededError(
-            f"{what} must be known when the engine is built, but {come}; {way}make it a constant of the model",
+            f"{what} must be known when the engine is built, but {come}; {way}make it a constant of the model "
+            "(it must be an initializer!)",
             tuple(sources),
         )
 
