@@ -24,15 +24,15 @@ def two_of_four(weights: Array, axis: int) -> Array:
         return weights
     groups = np.moveaxis(weights, axis, -1).reshape(-1, _GROUP)
     order = np.argsort(-np.abs(groups), axis=1, kind="stable")
-    kept = groups.copy()
+    kept: Array = groups.copy()
     np.put_along_axis(kept, order[:, _KEPT:], 0, axis=1)
-    moved = np.moveaxis(weights, axis, -1).shape
-    return np.ascontiguousarray(np.moveaxis(kept.reshape(moved), -1, axis))
+    moved: Array = kept.reshape(np.moveaxis(weights, axis, -1).shape)
+    return np.ascontiguousarray(np.moveaxis(moved, -1, axis))
 
 
 def with_sparse_weights(path: str) -> tuple[onnx.ModelProto, list[str]]:
     """The model of a file with such weights for convolutions and products, and the names of those that were changed."""
-    changed = onnx.load(path)
+    changed: onnx.ModelProto = onnx.load(path)  # pyright: ignore[reportUnknownMemberType]
     axes = dict(found for node in changed.graph.node if (found := _weights(node)) is not None)
     names: list[str] = []
     for tensor in changed.graph.initializer:

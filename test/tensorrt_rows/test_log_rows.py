@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -61,8 +62,9 @@ def test_layers_with_sparse_weights(asked: bool) -> None:
     config = cpu_config(logger, *flags)
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     engine = built(network, config, logger)
-    found = [layer["parameters"] for layer in engine.engine.layers if "parameters" in layer]
-    told = [one["HasSparseWeights"] for one in found if isinstance(one, dict) and "HasSparseWeights" in one]
+    inspector = engine.create_engine_inspector()
+    layers = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))["Layers"]
+    told = [layer["HasSparseWeights"] for layer in layers if "HasSparseWeights" in layer]
     assert told == [0, 0, 0]
     feed = np.random.default_rng(1).standard_normal((1, 8, 4, 4)).astype(np.float32)
     got = run(engine.create_execution_context(), {"x": feed})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 from fake_driver import cuda_plan
@@ -200,7 +202,8 @@ def test_no_memory_for_a_context() -> None:
     assert engine.create_execution_context() is None
     assert "GPU memory allocation failed during initialization of tensor: " in logger.text()
     named = logger.text().partition("initialization of tensor: ")[2].partition(". Out of memory")[0]
-    assert named in {str(one["name"]) for layer in engine.engine.layers for one in list(layer["outputs"])}  # pyright: ignore
+    outputs = [cast("list[dict[str, str]]", layer["outputs"]) for layer in engine.engine.layers]
+    assert named in {one["name"] for of_layer in outputs for one in of_layer}
     allocator.fails = False
     context = engine.create_execution_context()
     context.temporary_allocator = CountingAllocator(fails=True)
