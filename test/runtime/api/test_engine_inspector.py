@@ -51,8 +51,13 @@ def layers_of(inspector: trt.EngineInspector) -> list[dict[str, Any]]:
 
 
 def test_tensors_lead_from_layer_to_layer(built: tuple[bytes, CollectingLogger]) -> None:
-    """Row 17.3: names, dimensions and formats; what a layer reads, an input is or another layer gives."""
-    layers = layers_of(opened(built[0], trt.Runtime(built[1])).create_engine_inspector())
+    """Rows 17.3, 17.4: names, dimensions and formats; what a layer reads, an input is or another layer gives."""
+    engine = opened(built[0], trt.Runtime(built[1]))
+    inspector, context = engine.create_engine_inspector(), engine.create_execution_context()
+    assert layers_of(inspector)[-1]["Outputs"][0]["Format/Datatype"] == "N/A due to dynamic shapes"
+    assert context.set_input_shape("x", (2, 4, 8, 8))
+    inspector.execution_context = context
+    layers = layers_of(inspector)
     conv = next(layer for layer in layers if layer["LayerType"] == "Convolution")
     assert conv["Name"] == "conv + relu"
     assert conv["TacticName"].startswith("convolution_")
