@@ -18,6 +18,8 @@ from mlirt.builder.from_torch.graph_engines import MIN_NODES, graph_engines
 from mlirt.errors import InvalidInputError, MlirtError
 
 _LOG = logging.getLogger("mlirt")
+_GUARD = "Guard failed"
+"""How PyTorch says that an exported graph was not traced for the lengths of a call."""
 
 
 def mlirt_backend(
@@ -54,7 +56,13 @@ class CompiledGraph:
             self._build()
         if self._run is None:
             return self._graph(*args)
-        return self._run(*self._captured.inputs_of(args))
+        try:
+            return self._run(*self._captured.inputs_of(args))
+        except AssertionError as error:
+            if not str(error).startswith(_GUARD):
+                raise
+            _LOG.info("mlirt: a call is left to PyTorch, as the engines were not traced for its lengths: %s", error)
+            return self._graph(*args)
 
     def _build(self) -> None:
         try:

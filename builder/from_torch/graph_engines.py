@@ -29,11 +29,14 @@ MIN_NODES = 3
 
 
 def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int = MIN_NODES) -> Callable[..., Any]:
-    """A function of the tensors of a call; raises `UnsupportedError` for a graph that cannot be exported."""
+    """A function of the tensors of a call; raises `UnsupportedError` for a graph that cannot be exported.
+
+    The function raises `AssertionError` for lengths for which PyTorch did not trace the graph.
+    """
     module, inputs, shapes = captured.module()
     dynamic = shapes if any(shapes) else None
     program = decomposed(exported(module, inputs, None, dynamic))
-    whole = program.module(check_guards=False)
+    whole = program.module(check_guards=True)
     weights = _attributes(whole)
     parts = partitioned(whole, refused_names(whole.graph, weights))
     _replace_parts(parts, weights, config, min_nodes)

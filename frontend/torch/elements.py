@@ -35,7 +35,9 @@ def dtype_of_element(name: str) -> Any:
 
 
 def array_of(tensor: Any) -> Array:
-    """The elements of a tensor, in its own memory where that is the CPU's."""
+    """The elements of a tensor, in its own memory where that is the CPU's; sparse ones raise `UnsupportedError`."""
+    if tensor.layout != torch.strided:
+        raise UnsupportedError(f"tensors of the layout {tensor.layout} are not supported yet; use to_dense()")
     plain = tensor.detach()
     plain = plain if plain.device.type == "cpu" else plain.cpu()
     name = element_of_dtype(plain.dtype)

@@ -61,14 +61,20 @@ def _behaves_otherwise(module: Any) -> bool:
 
 
 def decomposed(program: Any) -> Any:
-    """The program in operators that have handlers, and those of the core set where an operator has none."""
+    """The program in operators that have handlers, and those of the core set where an operator has none.
+
+    Raises `UnsupportedError` where PyTorch cannot trace what an operator is decomposed into.
+    """
     table = torch.export.default_decompositions()
     for operator in kept_operators():
         if operator in table:
             table.pop(operator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return program.run_decompositions(table)
+        try:
+            return program.run_decompositions(table)
+        except Exception as error:
+            raise UnsupportedError(f"torch.export cannot trace the module: {_text(error)}") from error
 
 
 @cache

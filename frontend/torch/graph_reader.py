@@ -71,8 +71,7 @@ class GraphReader:
         elif isinstance(found, torch.SymBool | torch.SymFloat):
             self.values[node] = found
         elif operator.endswith("getitem") and not isinstance(node.target, torch._ops.OpOverload):
-            self.values[node] = self.values[node.args[0]][node.args[1]]
-            self._unknown |= {node} if node.args[0] in self._unknown else set()
+            self._item(node, self.values[node.args[0]], node.args[1])
         else:
             self._call(node, operator)
 
@@ -82,6 +81,14 @@ class GraphReader:
             self.values[node] = 1
         else:
             self.values[node] = self.symbols.dim(size)
+
+    def _item(self, node: Any, results: Any, number: int) -> None:
+        """One of several results; handlers leave out what is for training."""
+        if number < len(results):
+            self.values[node] = results[number]
+            self._unknown |= {node} if node.args[0] in self._unknown else set()
+        else:
+            self._stand_in(node, f"result {number} of {name_of(node.args[0])} is not computed", "do without it")
 
     def _call(self, node: Any, operator: str) -> None:
         name = name_of(node)

@@ -17,12 +17,14 @@ from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.locations import named as named_location
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import Tensor, element_type, tensor
 from mlirt.errors import UnsupportedError, UnsupportedOperatorsError
 from mlirt.frontend.importing.main_function import end_network, main_module
 from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.torch.assumed_lengths import require_assumed_lengths
 from mlirt.frontend.torch.elements import array_of, element_of_dtype
 from mlirt.frontend.torch.graph_reader import GraphReader
 from mlirt.frontend.torch.symbols import Symbols
@@ -75,6 +77,8 @@ def import_program(
     _refuse_mutations(program, reader)
     if reader.refused:
         raise UnsupportedOperatorsError(reader.refused.table())
+    with net.at(named_location("exported lengths")):
+        require_assumed_lengths(net, program, reader.symbols)
     outputs, named = _read_outputs(program, net, reader, nodes[-1])
     spec = program.call_spec
     weights = _weights_read(program, placeholders)

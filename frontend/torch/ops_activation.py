@@ -151,6 +151,12 @@ def other_logarithm(net: Network, call: Call) -> Value:
     return layers.binary(net, "prod", x, layers.scalar_like(net, 1 / math.log(base), x))
 
 
+@aten_op("exp2.default")
+def power_of_two(net: Network, call: Call) -> Value:
+    x = call.operand("self", call.element)
+    return layers.binary(net, "pow", layers.scalar_like(net, 2, x), x)
+
+
 @aten_op("log1p.default")
 def log_of_one_more(net: Network, call: Call) -> Value:
     """log(1 + x) as Kahan has it: x * log(u) / (u - 1) with u = 1 + x rounded, which loses no digits near 0."""

@@ -147,6 +147,17 @@ def atan2(net: Network, call: Call) -> Value:
     return layers.select(net, both, layers.scalar_like(net, 0, y), turned)
 
 
+@aten_op("fmax.default", "fmin.default")
+def extreme_of_numbers(net: Network, call: Call) -> Value:
+    """The larger or smaller of two, or the one that is a number where the other is not."""
+    a, b = call.operand("self", call.element), call.operand("other", call.element)
+    found = layers.binary(net, _base(call)[1:], a, b)
+    if not is_float(found.element):
+        return found
+    found = layers.select(net, layers.unary(net, "isnan", b), a, found)
+    return layers.select(net, layers.unary(net, "isnan", a), b, found)
+
+
 @aten_op("clamp.default")
 def clamp(net: Network, call: Call) -> Value:
     x = call.operand("self", call.element)

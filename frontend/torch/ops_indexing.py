@@ -38,7 +38,7 @@ def index_select(net: Network, call: Call) -> Value:
 def gather(net: Network, call: Call) -> Value:
     x, index = call.value("self"), call.value("index")
     if x.rank == 0:
-        return x
+        return layers.expand(net, layers.with_rank(net, x, index.rank), index.dims)
     return net.emit("gather", [x, index], mode="element", axis=call.axis("dim", x.rank))
 
 

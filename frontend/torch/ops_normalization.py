@@ -113,7 +113,7 @@ def softmax(net: Network, call: Call) -> Value:
 def vector_norm(net: Network, call: Call) -> Value:
     """The root of the sum of squares, or another norm, over some axes or all elements."""
     x, order = layers.widened(net, call.operand("self", call.element)), call.real("ord")
-    axes = call.axes("dim", x.rank) if call.given("dim") else list(range(x.rank))
+    axes = call.axes("dim", x.rank) if x.rank and call.given("dim") else list(range(x.rank))
     keeps, absolute = call.flag("keepdim"), layers.unary(net, "abs", x)
     if order in (float("inf"), float("-inf")):
         found = layers.reduce(net, "max" if order > 0 else "min", absolute, axes, keeps)

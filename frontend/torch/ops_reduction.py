@@ -22,7 +22,8 @@ def _base(call: Call) -> str:
 
 
 def _axes(call: Call, x: Value) -> list[int]:
-    return call.axes("dim", x.rank) if call.given("dim") else list(range(x.rank))
+    """All axes where none are given; a tensor without dimensions has none, whatever PyTorch lets one ask for."""
+    return call.axes("dim", x.rank) if x.rank and call.given("dim") else list(range(x.rank))
 
 
 def _keeps(call: Call) -> bool:
@@ -122,7 +123,7 @@ def place_of_extreme(net: Network, call: Call) -> Value:
 @aten_op("logsumexp.default")
 def log_sum_exp(net: Network, call: Call) -> Value:
     x = call.value("self")
-    return layers.log_sum_exp(net, x, call.axes("dim", x.rank), _keeps(call))
+    return layers.log_sum_exp(net, x, _axes(call, x), _keeps(call))
 
 
 @aten_op("cumsum.default", "cumprod.default")

@@ -37,7 +37,7 @@ class Symbols:
         """A size of a tensor."""
         if isinstance(size, int):
             return size
-        return self._expression(size.node.expr)
+        return self.expression(size.node.expr)
 
     def bind(self, size: Any, dim: Dim) -> None:
         """Let a symbol of which only the run knows the value be the length that a layer has."""
@@ -50,7 +50,8 @@ class Symbols:
             return False
         return any(str(one).startswith("u") and str(one) not in self._bound for one in size.node.expr.free_symbols)
 
-    def _expression(self, expression: Any) -> Dim:
+    def expression(self, expression: Any) -> Dim:
+        """A formula of symbols."""
         if expression.is_Integer:
             return int(expression)
         if expression.is_symbol:
@@ -58,12 +59,12 @@ class Symbols:
             return self._bound[name] if name in self._bound else self._names.symbol(self._given.get(name, name))
         kind = type(expression).__name__
         if kind == "Pow" and expression.args[1].is_Integer and int(expression.args[1]) > 0:
-            base = self._expression(expression.args[0])
+            base = self.expression(expression.args[0])
             result: Dim = 1
             for _ in range(int(expression.args[1])):
                 result = result * base
             return result
-        return self._combined(kind, [self._expression(part) for part in expression.args], expression)
+        return self._combined(kind, [self.expression(part) for part in expression.args], expression)
 
     def _combined(self, kind: str, parts: list[Dim], expression: Any) -> Dim:
         if kind in ("Add", "Mul"):

@@ -20,6 +20,7 @@ X = torch.randn(2, 3, 8, 10)
 V = torch.randn(2, 5, 6)
 
 CASES: dict[str, tuple[Any, ...]] = {
+    "powers of two": (torch.exp2, V),
     "ELU": (nn.ELU(), X),
     "Hardshrink": (nn.Hardshrink(), X),
     "Hardsigmoid": (nn.Hardsigmoid(), X),

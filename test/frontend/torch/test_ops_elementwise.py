@@ -41,6 +41,10 @@ CASES: dict[str, tuple[Any, ...]] = {
     "powers": (lambda x: (x**2, x**3, x.abs() ** 0.5, x**-1, x**1, x.abs() ** 2.3, 2.0**x), V),
     "alpha": (lambda x: (torch.add(x, x, alpha=2), torch.sub(x, x * x, alpha=0.5), torch.rsub(x, 1.0)), V),
     "clamp": (lambda x: (x.clamp(0, 1), x.clamp(min=0), x.clamp(max=x.mean()), torch.maximum(x, -x)), V),
+    "numbers before others": (
+        lambda x: (torch.fmax(x, torch.where(x > 0, x + 1, torch.nan)), torch.fmin(x * torch.nan, x)),
+        V,
+    ),
     "where": (lambda x: (torch.where(x > 0, x, 0.5), torch.where(x > 0, x, x * 2)), V),
     "angles": (lambda x: torch.atan2(x, x.flip(0)), V),
     "composed": (

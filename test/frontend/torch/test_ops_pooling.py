@@ -29,6 +29,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "divisor": (nn.AvgPool2d(3, 2, 1, divisor_override=5), X),
     "adaptive": (nn.AdaptiveAvgPool2d((3, 4)), X),
     "adaptive whole": (nn.AdaptiveAvgPool2d(1), X),
+    "adaptive maximum": (nn.AdaptiveMaxPool2d((3, 4)), X),
     "area": (lambda x: F.interpolate(x, scale_factor=0.5, mode="area"), X),
     "fold": (nn.Fold((6, 6), (2, 2), stride=2), torch.randn(2, 12, 9)),
 }

@@ -37,6 +37,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         V,
         V + 1,
     ),
+    "bilinear": (nn.Bilinear(6, 6, 4), V, V + 1),
     "einsum": (lambda x, y: torch.einsum("bij,bkj->bik", x, y), V, V + 1),
     "distances": (lambda x: (torch.cdist(x, x + 1), torch.cdist(x, x + 1, p=1)), V),
     "linear": (nn.Linear(6, 4), V),

@@ -48,6 +48,17 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "extremes": (lambda x: (x.max(1), x.min(2, keepdim=True), x.argmax(1), x.argmin(), x.argmax(-1, keepdim=True)), V),
     "running": (lambda x: (x.cumsum(1), x.cumprod(2), x.flip(1).cumsum(1).flip(1)), V),
+    "no dimensions": (
+        lambda x: (
+            x.amax(0),
+            x.sum(-1, keepdim=True),
+            (x > 0).all(0),
+            x.logsumexp(0),
+            torch.linalg.vector_norm(x, dim=0),
+            x.gather(0, torch.tensor([0])),
+        ),
+        V[0, 0, 0],
+    ),
     "logsumexp": (lambda x: (x.logsumexp(1), x.logsumexp((0, 2), keepdim=True)), V),
 }
 

@@ -1,0 +1,99 @@
+"""What PyTorch took for granted of lengths when it traced a module, as requirements that each run checks.
+
+Code that asks for a length, such as `if x.shape[0] > 4`, is traced one way: the program is right only for lengths that
+go the same way. PyTorch keeps what decided as guards and as ranges of its symbols.
+"""
+
+# PyTorch and SymPy are not among the packages that are checked here: what comes from them has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from mlirt.dialects.length_requirements import LengthRequirement, Relation
+from mlirt.dialects.symbolic import Dim, minimum
+from mlirt.dialects.trt.require_lengths import RequireLengthsOp
+from mlirt.errors import UnsupportedError
+from mlirt.frontend.importing.network import Network
+from mlirt.frontend.torch.symbols import Symbols
+
+_SMALLEST = 2
+"""PyTorch assumes that dynamic lengths are no less, and takes smaller ones nevertheless."""
+
+
+def require_assumed_lengths(net: Network, program: Any, symbols: Symbols) -> None:
+    """Let runs with lengths for which the program was not traced end with an error.
+
+    Raises `UnsupportedError` for a condition that has no formula.
+    """
+    environment = _environment(program)
+    if environment is None:
+        return
+    own = {str(symbol) for symbol in environment.backed_var_to_val}
+    for requirement in (*_of_ranges(program, own, symbols), *_of_guards(environment, own, symbols)):
+        if requirement.holds() is not True:
+            net.append_at(RequireLengthsOp(requirement))
+
+
+def _environment(program: Any) -> Any:
+    """What PyTorch knows of the symbols; None where all lengths are fixed."""
+    for node in program.graph.nodes:
+        found = node.meta.get("val")
+        for size in found.shape if isinstance(found, torch.Tensor) else ():
+            if isinstance(size, torch.SymInt):
+                return size.node.shape_env
+    return None
+
+
+def _of_ranges(program: Any, own: set[str], symbols: Symbols) -> Iterator[LengthRequirement]:
+    for symbol, limits in program.range_constraints.items():
+        if not symbol.is_symbol or str(symbol) not in own:
+            continue
+        length = symbols.expression(symbol)
+        fault = f"{length} is {{left}}, but the module was exported for no less than {{right}}"
+        if limits.lower.is_Integer and int(limits.lower) > _SMALLEST:
+            yield LengthRequirement(Relation.AT_LEAST, length, int(limits.lower), fault)
+        fault = f"{length} is {{right}}, but the module was exported for no more than {{left}}"
+        if limits.upper.is_Integer:
+            yield LengthRequirement(Relation.AT_LEAST, int(limits.upper), length, fault)
+
+
+def _of_guards(environment: Any, own: set[str], symbols: Symbols) -> Iterator[LengthRequirement]:
+    for guard in environment.guards:
+        expression = environment.simplify(guard.expr)
+        if expression.free_symbols and all(str(one) in own for one in expression.free_symbols):
+            yield from _of_guard(expression, symbols)
+
+
+def _of_guard(expression: Any, symbols: Symbols) -> Iterator[LengthRequirement]:
+    """A comparison of two lengths, or several of which all hold."""
+    kind = type(expression).__name__
+    if kind == "And":
+        for part in expression.args:
+            yield from _of_guard(part, symbols)
+        return
+    if kind not in _COMPARISONS:
+        raise UnsupportedError(f"the module was traced for lengths with {expression}, which no run can check")
+    left, right = (symbols.expression(part) for part in expression.args)
+    yield _COMPARISONS[kind](left, right, f"the module was exported for lengths with {expression}")
+
+
+def _unequal(left: Dim, right: Dim, fault: str) -> LengthRequirement:
+    """Something that never holds, wherever the two are equal."""
+    distance = left - right
+    return LengthRequirement(Relation.EQUAL, 0, 1, fault, where=1 - minimum(distance * distance, 1))
+
+
+_COMPARISONS = {
+    "Equality": lambda left, right, fault: LengthRequirement(Relation.EQUAL, left, right, fault),
+    "Unequality": _unequal,
+    "GreaterThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, left, right, fault),
+    "StrictGreaterThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, left, right + 1, fault),
+    "LessThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, right, left, fault),
+    "StrictLessThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, right, left + 1, fault),
+}
