@@ -29,6 +29,7 @@ class Call:
 
     `arguments` has every argument of the operator's schema: tensors are values, sizes are dimensions, data types the
     names of element types; the others are what PyTorch passes. `name` is the module's path and the node's name.
+    `unread` are the results of several that nothing reads.
     """
 
     net: Network
@@ -37,6 +38,7 @@ class Call:
     arguments: Mapping[str, Any]
     results: Sequence[ResultType]
     promoted: Callable[[Sequence[str]], str]
+    unread: frozenset[int] = frozenset()
 
     # Arguments.
 

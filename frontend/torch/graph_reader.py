@@ -113,6 +113,7 @@ class GraphReader:
             self._arguments(node),
             _types(node.meta["val"], self.symbols),
             lambda names: element_of_dtype(torch.result_type(*(_meta_of(node, one) for one in names))),
+            _unread(node),
         )
         with self.net.at(named(name)):
             found = handler(self.net, call)
@@ -226,3 +227,13 @@ def _way_out(error: UnsupportedError) -> str:
     if "is not supported yet; " in str(error):
         return ""
     return "let torch.compile leave it to PyTorch, or write it with other operators"
+
+
+def _unread(node: Any) -> frozenset[int]:
+    """The numbers of the results that nothing reads, of a call that has several."""
+    if not isinstance(node.meta["val"], tuple | list):
+        return frozenset()
+    picks = [user for user in node.users if operator_of(user).endswith("getitem")]
+    if len(picks) < len(node.users):
+        return frozenset()
+    return frozenset(range(len(node.meta["val"]))) - {user.args[1] for user in picks if user.users}

@@ -103,6 +103,8 @@ def extreme_and_place(net: Network, call: Call) -> Sequence[Value]:
     if x.rank == 0:
         return [x, net.constant(np.array(0, np.int64))]
     axis = call.axis("dim", x.rank)
+    if 1 in call.unread:
+        return [layers.reduce(net, _base(call), x, [axis], _keeps(call))]
     numbers = layers.cast(net, x, "int8") if is_bool(x.element) else x
     values, indices = net.emit_many("topk", [numbers], 2, kind=_base(call), k=1, axis=axis)
     found = [layers.cast(net, values, x.element), layers.cast(net, indices, "int64")]

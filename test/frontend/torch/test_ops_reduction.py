@@ -47,6 +47,8 @@ CASES: dict[str, tuple[Any, ...]] = {
         V,
     ),
     "extremes": (lambda x: (x.max(1), x.min(2, keepdim=True), x.argmax(1), x.argmin(), x.argmax(-1, keepdim=True)), V),
+    "extremes without places": (lambda x: (x.max(1)[0], x.min(2, keepdim=True)[0], (x > 0).min(1).values), V),
+    "extremes of what is no number": (lambda x: (x.log().min(1)[0], x.log().max(2)[0]), V),
     "running": (lambda x: (x.cumsum(1), x.cumprod(2), x.flip(1).cumsum(1).flip(1)), V),
     "no dimensions": (
         lambda x: (
