@@ -100,12 +100,8 @@ class FusePointwisePass(ModulePass):
         if _ends_a_wider_sum(producer) or (_may_repeat(producer) and _is_epilogue(consumer)):
             declined(consumer, "{} is left to the convolution or product before it", producer)
             return False
-        cost, space = work(producer.body), iteration_space(consumer)
-        accesses = [
-            access for value, access in zip(consumer.inputs, consumer.access, strict=True) if value.owner is producer
-        ]
-        again = len(set(accesses)) > 1 or any(repeats(access, space) for access in accesses)
-        if again and (cost > _CHEAP or (cost and _is_epilogue(producer))):
+        cost = work(producer.body)
+        if _computes_again(producer, consumer, cost):
             declined(consumer, "{} would be computed several times per element", producer)
             return False
         users = {use.operation for use in producer.outputs[0].uses}
@@ -116,7 +112,10 @@ class FusePointwisePass(ModulePass):
 
     def _pays_again(self, producer: PointwiseOp, users: set[Operation], cost: int) -> bool:
         """Whether all of several readers should compute the producer on their own."""
-        if cost > _CHEAP or not all(_reads_as_input(user, producer.outputs[0]) for user in users):
+        readers = [user for user in users if _reads_as_input(user, producer.outputs[0])]
+        if cost > _CHEAP or len(readers) < len(users):
+            return False
+        if any(isinstance(user, Consumer) and _computes_again(producer, user, cost) for user in readers):
             return False
         if not self.into_reductions and any(isinstance(user, ReductionOp) for user in users):
             return False
@@ -124,6 +123,16 @@ class FusePointwisePass(ModulePass):
             return all(map(keeps_rows, producer.access))
         space = dims(producer.outputs[0].type)
         return sum(not repeats(access, space) for access in producer.access) <= 1
+
+
+def _computes_again(producer: PointwiseOp, consumer: Consumer, cost: int) -> bool:
+    """Whether the consumer would compute the producer several times for an element, where that does not pay."""
+    space = iteration_space(consumer)
+    accesses = {
+        access for value, access in zip(consumer.inputs, consumer.access, strict=True) if value.owner is producer
+    }
+    again = len(accesses) > 1 or any(repeats(access, space) for access in accesses)
+    return again and (cost > _CHEAP or (cost > 0 and _is_epilogue(producer)))
 
 
 def _is_epilogue(op: Consumer) -> bool:
