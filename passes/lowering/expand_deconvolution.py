@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.fused.fused_op import identity_region
+from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.symbolic import Dim, floor_div, product
+from mlirt.dialects.symbolic import Dim, floor_div, product, substitute
 from mlirt.dialects.tensor_types import dims, element_of, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
@@ -33,7 +34,10 @@ class ExpandDeconvolutionPass(ModulePass):
 
     Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with
     every `s`-th tap of the kernel, which gets zeros where it is dilated. One convolution computes all remainders as
-    channels; a transpose interleaves them, and the epilogue runs on the cropped result.
+    channels; a transpose interleaves them and runs the epilogue. With stride 1 there is one remainder, and the
+    convolution has the epilogue. Where the first position is none of remainder 0, remainders that lie in front of it
+    are those of the next step, if the window has room for that; else, and where the last step has not all remainders,
+    the interleaved result is cropped.
 
     Before:
 
@@ -44,9 +48,8 @@ class ExpandDeconvolutionPass(ModulePass):
 
         %a = fused.convolution %x, %k' {stride = array<i64: 1, 1>, ..} : (1x8x5x5, 16x8x1x1) -> 1x16x5x5
         %b = fused.view %a : 1x1x2x2x4x5x5
-        %c = fused.pointwise %b {access = [["d0", "d1", "d4", "d6", "d2", "d3", "d5"]]} : 1x1x4x5x2x5x2
-        %d = fused.view %c : 1x4x10x10
-        %y = fused.pointwise %d {access = [["d0", "d1", "d2", "d3"]], ..} : 1x4x10x10
+        %c = fused.pointwise %b {access = [["d0", "d1", "d4", "d6", "d2", "d3", "d5"]], ..} : 1x1x4x5x2x5x2
+        %y = fused.view %c : 1x4x10x10
     """
 
     name = "expand-deconvolution"
@@ -61,8 +64,8 @@ class ExpandDeconvolutionPass(ModulePass):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One spatial dimension: `positions` steps of the convolution give `positions * stride` outputs, `cut` of which go
-    off the front; with a negative `pre` some steps begin `lead` cells before the input.
+    """One spatial dimension: `positions` steps of the convolution, the first of which is step `first` of the
+    deconvolution, give `positions * stride` outputs, `cut` of which go off the front.
     """
 
     length: Dim
@@ -76,12 +79,26 @@ class _Axis:
         return -(-self.window // self.stride)
 
     @property
-    def lead(self) -> int:
-        return max(0, -(self.pre // self.stride))
+    def _before(self) -> int:
+        """Outputs of the first step that lie in front of the result."""
+        return self.pre - self.first * self.stride
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether the remainders in front of the result are those of the next step: the others leave a tap for it."""
+        room = self.taps - 1 - self.first
+        return 0 < self._before < self.stride and room > 0 and self._taps_of(self._before) < self.taps
+
+    def _taps_of(self, remainder: int) -> int:
+        return -(-(self.window - remainder) // self.stride)
+
+    @property
+    def first(self) -> int:
+        return min(self.pre // self.stride, self.taps - 1)
 
     @property
     def cut(self) -> int:
-        return self.pre + self.lead * self.stride
+        return 0 if self.is_shifted else self._before
 
     @property
     def positions(self) -> Dim:
@@ -89,11 +106,23 @@ class _Axis:
 
     @property
     def pre_padding(self) -> int:
-        return self.taps - 1 + self.lead
+        return self.taps - 1 - self.first - self.is_shifted
 
     @property
     def post_padding(self) -> Dim:
-        return self.positions - self.length - self.lead
+        return self.positions - self.length + self.taps - 1 - self.pre_padding
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the steps give the result and nothing around it."""
+        return self.cut == 0 and self.positions * self.stride == self.output
+
+    def source(self, remainder: int, tap: int) -> int:
+        """Which tap of the kernel is a tap of the convolution for a remainder; one outside of it stands for zero."""
+        if self.is_shifted:
+            late, remainder = divmod(remainder + self._before, self.stride)
+            tap += 1 - late
+        return remainder + self.stride * (self.taps - 1 - tap)
 
 
 def _expand(op: ConvolutionOp, store: WeightStore) -> None:
@@ -135,8 +164,8 @@ def _remainder_kernels(kernel: Array, axes: Sequence[_Axis], groups: int) -> Arr
     result = np.zeros((groups, *remainders, kernel.shape[1], per_group.shape[1], *taps), kernel.dtype)
     for remainder in np.ndindex(*remainders):
         for position in np.ndindex(*taps):
-            source = [r + a.stride * (a.taps - 1 - p) for r, p, a in zip(remainder, position, axes, strict=True)]
-            if all(s < a.window for s, a in zip(source, axes, strict=True)):
+            source = [a.source(r, p) for r, p, a in zip(remainder, position, axes, strict=True)]
+            if all(0 <= s < a.window for s, a in zip(source, axes, strict=True)):
                 picked = per_group[(slice(None), slice(None), slice(None), *source)]
                 result[(slice(None), *remainder, slice(None), slice(None), *position)] = picked.transpose(0, 2, 1)
     return result.reshape(-1, per_group.shape[1], *taps)
@@ -144,42 +173,61 @@ def _remainder_kernels(kernel: Array, axes: Sequence[_Axis], groups: int) -> Arr
 
 def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], padding: Sequence[int]) -> None:
     batch, channels = dims(op.output.type)[:2]
-    groups, count = op.groups.value.data, len(axes)
-    element = element_of(op.output.type)
-    accumulator = op.epilogue.block.args[0].type
+    accumulator, count = op.epilogue.block.args[0].type, len(axes)
     positions = [axis.positions for axis in axes]
     strides = [axis.stride for axis in axes]
     insert = in_front_of(op)
     kernel_value = insert(kernel)
+    is_whole = all(axis.is_whole for axis in axes) and not _asks_for_places(op)
+    is_direct = is_whole and product(strides) == 1
     joined = insert(
         ConvolutionOp(
             op.input,
             kernel_value,
-            tensor(accumulator, [batch, channels * product(strides), *positions]),
-            identity_region(accumulator),
+            op.output.type if is_direct else tensor(accumulator, [batch, channels * product(strides), *positions]),
+            op.detach_region(op.epilogue) if is_direct else identity_region(accumulator),
             stride=[1] * count,
             dilation=[1] * count,
             pre_padding=[axis.pre_padding for axis in axes],
             post_padding=padding,
-            groups=groups,
+            groups=op.groups.value.data,
+            extras=op.extras if is_direct else (),
+            access=list(op.access) if is_direct else (),
         )
     )
+    replace(op, joined if is_direct else _interleaved(op, joined, axes, ends_here=is_whole))
+
+
+def _asks_for_places(op: ConvolutionOp) -> bool:
+    return any(isinstance(inner, IndexOp) for inner in op.epilogue.block.ops)
+
+
+def _interleaved(op: ConvolutionOp, joined: SSAValue, axes: Sequence[_Axis], *, ends_here: bool) -> SSAValue:
+    """The results of all remainders in their places, and behind the epilogue."""
+    batch, channels = dims(op.output.type)[:2]
+    accumulator, count, insert = op.epilogue.block.args[0].type, len(axes), in_front_of(op)
+    positions = [axis.positions for axis in axes]
+    strides = [axis.stride for axis in axes]
+    groups = op.groups.value.data
     each = floor_div(channels, groups)
     split = insert(ViewOp(joined, tensor(accumulator, [batch, groups, *strides, each, *positions])))
-    interleaved = [size for pair in zip(positions, strides, strict=True) for size in pair]
+    sizes = [batch, groups, each, *(size for pair in zip(positions, strides, strict=True) for size in pair)]
     order = [iteration(0), iteration(1)]
     order += [iteration(4 + 2 * axis) for axis in range(count)]
     order += [iteration(2)]
     order += [iteration(3 + 2 * axis) for axis in range(count)]
-    mixed_type = tensor(accumulator, [batch, groups, each, *interleaved])
-    mixed = insert(PointwiseOp([split], [AccessAttr.of(order)], [mixed_type], identity_region(accumulator)))
+    mixed = AccessAttr.of(order)
+    if ends_here:
+        places: dict[str, Dim] = {"d0": iteration(0), "d1": iteration(1) * each + iteration(2)}
+        for k, step in enumerate(strides):
+            places[f"d{2 + k}"] = iteration(3 + 2 * k) * step + iteration(4 + 2 * k)
+        access = [AccessAttr.of([substitute(index, places) for index in one.indices()]) for one in op.access]
+        type_ = tensor(element_of(op.output.type), sizes)
+        ended = insert(PointwiseOp([split, *op.extras], [mixed, *access], [type_], op.detach_region(op.epilogue)))
+        return insert(ViewOp(ended, op.output.type))
+    apart = insert(PointwiseOp([split], [mixed], [tensor(accumulator, sizes)], identity_region(accumulator)))
     whole_sizes = [size * step for size, step in zip(positions, strides, strict=True)]
-    whole = insert(ViewOp(mixed, tensor(accumulator, [batch, channels, *whole_sizes])))
+    whole = insert(ViewOp(apart, tensor(accumulator, [batch, channels, *whole_sizes])))
     crop = [iteration(0), iteration(1), *(iteration(2 + k) + axis.cut for k, axis in enumerate(axes))]
-    cropped = PointwiseOp(
-        [whole, *op.extras],
-        [AccessAttr.of(crop), *op.access],
-        [tensor(element, dims(op.output.type))],
-        op.detach_region(op.epilogue),
-    )
-    replace(op, insert(cropped))
+    epilogue = op.detach_region(op.epilogue)
+    return insert(PointwiseOp([whole, *op.extras], [AccessAttr.of(crop), *op.access], [op.output.type], epilogue))
