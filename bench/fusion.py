@@ -1,11 +1,14 @@
 """What fusion makes of a folder of PyTorch modules: right or not on the CPU, and how many launches on both targets.
 
-    python bench/fusion.py FOLDER [--only PART,..] [--full] [--targets cpu,cuda]
+    python bench/fusion.py FOLDER [--only PART,..] [--full] [--targets cpu,cuda] [--time] [--picture FILE.svg]
 
 Each file below FOLDER has `Model`, `get_init_inputs()` and `get_inputs()`. Sizes at the top of a file are reduced
 unless `--full` is given (bench/fusion_modules.py says how). A module is right where its largest error, over the largest
 value, against the module in float64 is at most ten times that of PyTorch in float32, and at least 1e-5 is allowed.
-Launches for "cuda" are counted in a plan, which needs no GPU. Nothing is timed. Needs PyTorch.
+Launches for "cuda" are counted in a plan, which needs no GPU. `moved` is the bytes of the buffers that the launches for
+the CPU are given, over those of inputs, weights and outputs. With `--time` the engine for the CPU is timed against
+eager PyTorch and torch.compile, with as many threads as each takes by itself; the picture shows the ratios. Needs
+PyTorch.
 """
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
@@ -16,26 +19,48 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fusion_figures import moved_and_least, picture, ratio, summary, times_of
 from fusion_modules import Case, load
+
+
+@dataclass
+class Found:
+    """What is known of a module."""
+
+    verdict: str
+    text: str
+    launches: dict[str, int] = field(default_factory=dict[str, int])
+    times: dict[str, float] = field(default_factory=dict[str, float])
 
 
 def main() -> None:
     """One line a module, and the counts."""
     options = _arguments()
     paths = sorted(path for path in options.folder.rglob("*.py") if _wanted(str(path), options.only))
-    counts: dict[str, int] = {}
+    found: dict[str, Found] = {}
     for path in paths:
-        verdict, text = judge(path, options.targets.split(","), reduced=not options.full)
-        counts[verdict] = counts.get(verdict, 0) + 1
-        print(f"{path.stem[:48]:48} {verdict:8} {text}", flush=True)
+        one = judge(path, options.targets.split(","), reduced=not options.full, timed=options.time)
+        found[path.stem] = one
+        print(f"{path.stem[:48]:48} {one.verdict:8} {one.text}", flush=True)
+    counts = Counter(one.verdict for one in found.values())
     print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())) or "no modules")
+    launches = {
+        target: [one.launches[target] for one in found.values() if target in one.launches]
+        for target in options.targets.split(",")
+    }
+    ratios = {name: ratio(one.times) for name, one in found.items() if one.times}
+    print("\n".join(summary(launches, ratios)))
+    if options.picture is not None and ratios:
+        options.picture.write_text(picture(ratios), encoding="utf-8")
 
 
-def judge(path: Path, targets: Sequence[str], *, reduced: bool = True) -> tuple[str, str]:
+def judge(path: Path, targets: Sequence[str], *, reduced: bool = True, timed: bool = False) -> Found:
     """right, wrong, refused, or skipped where the file itself fails; and what was found."""
     import mlirt
 
@@ -43,22 +68,26 @@ def judge(path: Path, targets: Sequence[str], *, reduced: bool = True) -> tuple[
         case = load(path, reduced=reduced)
         eager, exact = _results(case)
     except Exception as error:
-        return "skipped", f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-    launches: list[str] = []
-    verdict, text = "right", ""
+        return Found("skipped", f"{type(error).__name__}: {' '.join(str(error).split())[:160]}")
+    made = Found("right", "")
     for target in targets:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 engine: Any = mlirt.compile(case.module, tuple(case.inputs), target=target, heuristic=True)
         except mlirt.MlirtError as error:
-            return "refused", f"{target}: {str(error)[:200]}"
-        launches.append(f"{target} {len(engine.engine.plan.manifest.launches)} launches")
+            return Found("refused", f"{target}: {str(error)[:200]}")
+        manifest = engine.engine.plan.manifest
+        made.launches[target] = len(manifest.launches)
         if target == "cpu":
-            found, own = _error(_leaves(engine(*case.inputs)), exact), _error(eager, exact)
-            verdict = "right" if found <= max(10 * own, 1e-5) else "wrong"
-            text = f"error {found:.1e} (PyTorch {own:.1e}) "
-    return verdict, text + ", ".join(launches)
+            error, own = _error(_leaves(engine(*case.inputs)), exact), _error(eager, exact)
+            moved, least = moved_and_least(manifest)
+            made.verdict = "right" if error <= max(10 * own, 1e-5) else "wrong"
+            made.text = f"error {error:.1e} (PyTorch {own:.1e}) moved {moved / max(least, 1):.2f} "
+            made.times = times_of(case, engine) if timed else {}
+    made.text += ", ".join(f"{target} {count} launches" for target, count in made.launches.items())
+    made.text += "".join(f", {name} {value:.3f} ms" for name, value in made.times.items())
+    return made
 
 
 def _results(case: Case) -> tuple[list[Any], list[Any]]:
@@ -93,6 +122,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of paths, such as level2/1")
     parser.add_argument("--full", action="store_true", help="sizes as the files have them")
     parser.add_argument("--targets", default="cpu,cuda")
+    parser.add_argument("--time", action="store_true", help="against eager PyTorch and torch.compile")
+    parser.add_argument("--picture", type=Path, help="an SVG of the ratios of times")
     return parser.parse_args()
 
 

@@ -1,0 +1,107 @@
+"""Figures of a plan and of a corpus: bytes that launches move, times against PyTorch, and what is printed of them."""
+
+# PyTorch is not among the packages that are checked here: what comes from it has no type.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+import html
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mlirt.dialects.kernel.worker import PARTS
+from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.manifest import Buffer, BufferArgument, Manifest
+
+_WIDTH, _LINE, _LABELS = 900, 18, 330
+_WORKERS = 2
+_OURS, _PALE = "#2b7a78", "#c9d6d5"
+
+
+def moved_and_least(manifest: Manifest) -> tuple[int, int]:
+    """The bytes of the buffers that each launch is given, and those of inputs, weights and outputs alone.
+
+    For plans whose sizes depend on nothing but the number of workers: two are assumed. A buffer counts whole where a
+    launch touches a part of it.
+    """
+    given = [{one.buffer for one in launch.args if isinstance(one, BufferArgument)} for launch in manifest.launches]
+    moved = sum(_size(manifest.buffers[index]) for buffers in given for index in buffers)
+    return moved, sum(_size(one) for one in manifest.buffers if one.kind != "arena" and one.view_of is None)
+
+
+def _size(buffer: Buffer) -> int:
+    return evaluate(buffer.size, {PARTS: _WORKERS})
+
+
+def milliseconds(run: Callable[[], object], seconds: float = 0.5) -> float:
+    """The median time of a call, after calls that warm up."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while len(times) < 8 or (time.perf_counter() < end and len(times) < 1000):
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times[3:])
+
+
+def times_of(case: Any, engine: Any) -> dict[str, float]:
+    """Milliseconds of a call of the engine, of the module, and of torch.compile's form of it where it has one."""
+    import torch
+
+    found = {"ours": milliseconds(lambda: engine(*case.inputs))}
+    with torch.no_grad():
+        found["eager"] = milliseconds(lambda: case.module(*case.inputs))
+        try:
+            compiled = torch.compile(case.module)
+            compiled(*case.inputs)
+        except Exception as error:  # the peer's own, such as a missing C++ compiler
+            print(f"torch.compile: {type(error).__name__}: {str(error)[:100]}", flush=True)
+        else:
+            found["compiled"] = milliseconds(lambda: compiled(*case.inputs))
+    return found
+
+
+def ratio(times: Mapping[str, float]) -> float:
+    """The time of the fastest peer over ours."""
+    return min(value for name, value in times.items() if name != "ours") / times["ours"]
+
+
+def summary(launches: Mapping[str, Sequence[int]], ratios: Mapping[str, float]) -> list[str]:
+    """Launches for each target, and the geometric mean and the slowest of the ratios."""
+    lines = [
+        f"{target}: launches {statistics.mean(counts):.2f} in the mean, median {statistics.median(counts):g}, "
+        f"most {max(counts)}"
+        for target, counts in launches.items()
+        if counts
+    ]
+    if ratios:
+        slowest = sorted(ratios, key=lambda name: ratios[name])[:10]
+        lines.append(f"fastest peer over ours: {statistics.geometric_mean(ratios.values()):.2f} in the geometric mean")
+        lines += [f"  {ratios[name]:6.2f} {name}" for name in slowest]
+    return lines
+
+
+def picture(ratios: Mapping[str, float]) -> str:
+    """An SVG with a bar for each module, the slowest first."""
+    names = sorted(ratios, key=lambda name: ratios[name])
+    most = max(2.0, *ratios.values())
+    unit = (_WIDTH - _LABELS - 60) / most
+    height = 40 + _LINE * len(names)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
+        'font-size="11">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        '<text x="10" y="18" font-size="13">time of the fastest peer over ours</text>',
+    ]
+    for row, name in enumerate(names):
+        y, found = 30 + _LINE * row, ratios[name]
+        parts.append(f'<text x="{_LABELS - 6}" y="{y + 11}" text-anchor="end">{html.escape(name[:52])}</text>')
+        colour = _OURS if found >= 1 else _PALE
+        parts.append(f'<rect x="{_LABELS}" y="{y}" width="{found * unit:.1f}" height="14" fill="{colour}"/>')
+        parts.append(f'<text x="{_LABELS + found * unit + 5:.1f}" y="{y + 11}">{found:.2f}</text>')
+    line = _LABELS + unit
+    parts.append(f'<line x1="{line:.1f}" y1="26" x2="{line:.1f}" y2="{height - 6}" stroke="#333"/>')
+    return "\n".join([*parts, "</svg>\n"])
