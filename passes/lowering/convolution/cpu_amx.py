@@ -89,7 +89,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _vector_cycles(geometry: Geometry, length: int, cpu: CpuDevice) -> float:
     """What the same row takes with vectors."""
-    shape = choose_tile(length, geometry.blocks_out, cpu, 2)
+    shape = choose_tile(length, geometry.blocks_out, cpu)
     tiles = -(-length // shape.pixels) * -(-geometry.blocks_out // shape.blocks)
     steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * (geometry.depth // geometry.word)
     return tiles * steps * cycles(shape, cpu)

@@ -122,9 +122,30 @@ def _has_halo(op: ConvolutionOp) -> bool:
 
 
 def is_flat(geometry: Geometry, code: TileCode, length: Dim) -> bool:
-    """Whether the rows of all operands lie behind each other, so that they can be one."""
-    operands = [one.steps for one in (*code.extras, code.out)]
-    rows = [(geometry.steps[_ROW], geometry.steps[_PIXEL]), *((steps[_ROW], steps[_PIXEL]) for steps in operands)]
+    """Whether the windows are points, and the rows of all operands lie behind each other, so that they can be one."""
     is_point = geometry.window == geometry.stride == (1, 1)
+    return is_point and _results_are_flat(code, length) and geometry.steps[_ROW] == geometry.steps[_PIXEL] * length
+
+
+def flat_step(geometry: Geometry, code: TileCode, rows: Dim, length: Dim) -> Dim | None:
+    """The distance between the windows of neighbouring pixels where all pixels of an image are one row; else None.
+
+    So it is with a single row, with rows of one pixel, and where the windows of a row start behind those of the row
+    before it, as all operands of the epilogue then have to lie.
+    """
+    row_step = geometry.steps[_ROW] * geometry.stride[0]
+    pixel_step = geometry.steps[_PIXEL] * geometry.stride[1]
+    if rows == 1:
+        return pixel_step
+    if not _results_are_flat(code, length):
+        return None
+    if length == 1:
+        return row_step
+    return pixel_step if row_step == pixel_step * length else None
+
+
+def _results_are_flat(code: TileCode, length: Dim) -> bool:
+    """Whether the rows of what is read and written by the epilogue lie behind each other, whose index nothing needs."""
+    operands = [one.steps for one in (*code.extras, code.out)]
     needs_rows = bool({_ROW, _PIXEL} & indices_in(code.op.epilogue))
-    return is_point and not needs_rows and all(row == pixel * length for row, pixel in rows)
+    return not needs_rows and all(steps[_ROW] == steps[_PIXEL] * length for steps in operands)

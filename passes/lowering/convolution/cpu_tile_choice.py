@@ -10,6 +10,9 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.tile import RegisterTile
 
 _MOST_COLUMNS = 8
+# The registers for pixels, besides those for the weights: one is loaded while the other is multiplied. With one alone
+# the register allocator keeps an accumulator in memory, and each step waits for its store and load.
+_FACTORS = 2
 # Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
 _USUAL_PIXELS = 8
 _MISFIT = 1.25
@@ -20,14 +23,12 @@ def choose_tile(
     length: Dim,
     blocks: int,
     cpu: CpuDevice,
-    factors: int = 1,
     multiple: int = 1,
     needed: Callable[[int], float] = lambda _: 1.0,
 ) -> RegisterTile:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
-    `factors` registers are kept for pixels, besides those for the weights. A tile has a multiple of `multiple` pixels.
-    `needed` says which part of the sums panels of so many blocks have.
+    A tile has a multiple of `multiple` pixels. `needed` says which part of the sums panels of so many blocks have.
     """
     registers = cpu.registers
     most = min(length, registers) if isinstance(length, int) else registers
@@ -35,7 +36,7 @@ def choose_tile(
         RegisterTile(pixels, columns)
         for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
         for pixels in range(multiple, most + 1, multiple)
-        if pixels * columns + columns + factors <= registers
+        if pixels * columns + columns + _FACTORS <= registers
     ]
     return min(
         shapes,

@@ -14,7 +14,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
-from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of, is_flat
+from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, flat_step, geometry_of
 from mlirt.passes.lowering.convolution.cpu_packing import pack, pack_depthwise
 from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, cycles, lines_for_each
 from mlirt.passes.lowering.convolution.merged_parts import Parts
@@ -52,11 +52,12 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     k = lowering.kernel("depthwise" if geometry.is_depthwise else "convolution")
     code, pooling = TileCode(k, op, lowering, geometry.lanes), tile_pooling(op)
     batch, _, rows, length, _ = op.epilogue_dims()
-    flat = pooling is None and is_flat(geometry, code, length)
+    step = flat_step(geometry, code, rows, length) if pooling is None else None
+    flat = step is not None
     rows, length = (1, rows * length) if flat else (rows, length)
     multiple = 1 if pooling is None else pooling.columns
     cpu, needed = lowering.target.cpu, geometry.needed
-    shape = choose_tile(length, geometry.blocks_out, cpu, _factors(geometry), multiple, needed)
+    shape = choose_tile(length, geometry.blocks_out, cpu, multiple, needed)
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
     high = 1 if pooling is None else pooling.rows
     work = Work(
@@ -73,7 +74,8 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not geometry.is_depthwise:
         need_features(k.function, INT8_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
     grid = Grid(batch, work.rows if pooling else rows, length, panels, shape.pixels, flat)
-    ConvolutionKernel(code, geometry, shape, grid, tasks, k.weights(packed, "convolution panels"), pooling).write()
+    panels_of_weights = k.weights(packed, "convolution panels")
+    ConvolutionKernel(code, geometry, shape, grid, tasks, panels_of_weights, step, pooling).write()
     k.finish(op)
     return True
 
@@ -82,11 +84,6 @@ def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
     if geometry.is_depthwise:
         return pack_depthwise(weights.astype("float32"), geometry.lanes)
     return pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
-
-
-def _factors(geometry: Geometry) -> int:
-    """The registers for pixels: floats are spread by the multiplication itself, bytes before it."""
-    return 2 if geometry.word > 1 and not geometry.is_depthwise else 1
 
 
 def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
@@ -116,10 +113,13 @@ class ConvolutionKernel(TileRows):
         grid: Grid,
         tasks: Tasks,
         weights: SSAValue,
+        step: Dim | None = None,
         pooling: TilePooling | None = None,
     ) -> None:
+        """`step` is the distance between the windows of neighbouring pixels where it is another than within a row."""
         super().__init__(code, grid, tasks)
         self.geometry, self.shape, self.pooling = geometry, shape, pooling
+        self.step = geometry.steps[3] * geometry.stride[1] if step is None else step
         self.weights = code.named(weights, "w")
         self.input = code.named(self.k.buffer(code.op.input, geometry.start), "x")
         self.panels_per_group = grid.panels // geometry.groups
@@ -232,8 +232,7 @@ class ConvolutionKernel(TileRows):
 
     def pixel_step(self) -> Index:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
-        step = self.geometry.steps[3] * self.geometry.stride[1]
-        return step if isinstance(step, int) else value_of(self.code.size("x_pixel", step))
+        return self.step if isinstance(self.step, int) else value_of(self.code.size("x_pixel", self.step))
 
     @kernel
     def _sum(

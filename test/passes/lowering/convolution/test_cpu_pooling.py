@@ -107,4 +107,4 @@ def test_tiles_hold_whole_windows() -> None:
     assert free is not None
     assert free.scheme.result == 2
     assert pooled is None or pooled.scheme.result == 4
-    assert all(choose_tile(length, 4, WIDE, 1, 4).pixels % 4 == 0 for length in (4, 8, 28, 56))
+    assert all(choose_tile(length, 4, WIDE, 4).pixels % 4 == 0 for length in (4, 8, 28, 56))

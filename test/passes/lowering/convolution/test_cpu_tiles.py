@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import platform
+import re
+from typing import cast
+
 import numpy as np
 import pytest
 from compiled_plan import CompiledPlan
 from convolution_layer import Case, Layer
 from cpu_kernel_runs import widths
+from xdsl.dialects.builtin import VectorType
 
+from mlirt.builder.machine_texts import machine_text
 from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.tile import TileForEachOp
@@ -30,6 +36,13 @@ CASES = {
     "depthwise": Case(48, 48, 10, 11, groups=48, has_residual=True),
     "depthwise with channels left over": Case(24, 24, 13, 9, (5, 5), stride=(2, 1), pre=(2, 2), post=(2, 2), groups=24),
     "depthwise of one block": Case(16, 16, 6, 29, groups=16),
+    "one column": Case(32, 48, 23, 1, (5, 1), pre=(1, 0), post=(2, 0), has_residual=True, batch=2),
+    "one column with steps": Case(32, 32, 40, 1, (3, 1), stride=(3, 2), pre=(0, 0), post=(0, 0)),
+    "one column with borders": Case(16, 16, 19, 1, pre=(1, 1), post=(1, 1)),
+    "one row": Case(32, 64, 1, 61, (1, 5), pre=(0, 2), post=(0, 2), has_residual=True),
+    "windows of a column": Case(16, 32, 11, 6, (3, 1), pre=(1, 0), post=(1, 0), has_residual=True),
+    "depthwise column": Case(32, 32, 30, 1, (7, 1), pre=(3, 0), post=(3, 0), groups=32),
+    "symbolic windows of a column": Case(32, 32, 9, 7, (3, 1), pre=(1, 0), post=(1, 0), is_symbolic=True),
     "scaled by channel": Case(32, 32, 7, 7, (1, 1), pre=(0, 0), post=(0, 0), has_scale=True, batch=2),
     "symbolic": Case(32, 48, 11, 19, is_symbolic=True, has_residual=True, batch=2),
     "symbolic point": Case(32, 32, 6, 10, (1, 1), pre=(0, 0), post=(0, 0), is_symbolic=True),
@@ -95,7 +108,7 @@ def test_tiles_leave_registers_for_the_factors(device: str, registers: int) -> N
     for length in (1, 7, 14, 49, 56, 400, sym("w")):
         for blocks in (1, 2, 3, 4, 5, 16):
             shape = choose_tile(length, blocks, cpu_device(device))
-            assert shape.pixels * shape.blocks + shape.blocks + 1 <= registers
+            assert shape.pixels * shape.blocks + shape.blocks + 2 <= registers
             assert shape.blocks <= blocks
             assert not isinstance(length, int) or shape.pixels <= length
 
@@ -103,3 +116,28 @@ def test_tiles_leave_registers_for_the_factors(device: str, registers: int) -> N
 def test_tiles_together_ask_for_all_lines_of_the_next_panel() -> None:
     assert [lines_for_each(8, tiles) for tiles in (1, 3, 4, 7, 8, 100, None)] == [8, 4, 2, 2, 1, 1, 1]
     assert lines_for_each(12, 1) >= 12
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="reads the assembly of x86-64")
+@pytest.mark.parametrize("blocks", [2, 3, 6])
+def test_accumulators_stay_in_registers(blocks: int) -> None:
+    """No step of the sum goes through the stack: with one register too few, each waits for a store and its load.
+
+    Tiles of one block wait for the loads of their pixels, which hide those of the stack.
+    """
+    bits = max(widths())
+    layer = Layer(Case(32, blocks * bits // 32, 12, 40))
+    _lower(layer, bits)
+    parts = re.split(r"^\S+:.*$", machine_text(layer.module, "asm"), flags=re.MULTILINE)
+    steps = [part for part in parts if part.count("vfmadd") >= 16]
+    assert steps
+    assert not [line for part in steps for line in part.splitlines() if "(%rsp)" in line and "mm" in line]
+
+
+@pytest.mark.parametrize("name", ["one column", "depthwise column"])
+def test_a_column_is_one_row(name: str) -> None:
+    """Its pixels lie behind each other: a tile has some of them, not the one of a row."""
+    layer = Layer(CASES[name])
+    _lower(layer, max(widths()))
+    steps = [op for op in layer.module.walk() if isinstance(op, TileMultiplyAddOp | TileMultiplyAddLanesOp)]
+    assert all(cast("VectorType", op.results[0].type).get_shape()[0] > 1 for op in steps)
