@@ -22,7 +22,7 @@ class ResidentPlan:
         plan = read_plan(path)
         self.manifest = plan.manifest
         self._device = CudaDevice(plan)
-        self._session = self._device.session(stream)
+        self._session = self._device.session(stream=stream)
         arrays = [np.ascontiguousarray(feeds[tensor.name]) for tensor in self.manifest.inputs]
         shapes = tuple(tuple(array.shape) for array in arrays)
         self._program = self._session.prepare(bind_shapes(self.manifest, shapes))

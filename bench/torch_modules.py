@@ -85,7 +85,7 @@ class _Engines:
             first(engine, *args)
             self.count += 1
 
-        graph_engines.PartEngine.__init__ = counted
+        setattr(graph_engines.PartEngine, "__init__", counted)
         handler = logging.Handler()
         handler.emit = lambda record: self.left.append(record.getMessage())
         logging.getLogger("mlirt").addHandler(handler)

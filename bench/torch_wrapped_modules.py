@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -61,7 +62,7 @@ def with_operators() -> Any:
     """
     library = torch.library.Library("torchvision", "FRAGMENT")
     try:
-        import torchvision  # noqa: F401
+        import_module("torchvision")
     except RuntimeError:
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

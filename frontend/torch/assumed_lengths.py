@@ -25,6 +25,8 @@ from mlirt.frontend.torch.symbols import Symbols
 _SMALLEST = 2
 """PyTorch assumes that dynamic lengths are no less, and takes smaller ones nevertheless."""
 
+_COMPARISONS = frozenset(("Equality", "Unequality", "GreaterThan", "StrictGreaterThan", "LessThan", "StrictLessThan"))
+
 
 def require_assumed_lengths(net: Network, program: Any, symbols: Symbols) -> None:
     """Let runs with lengths for which the program was not traced end with an error.
@@ -80,7 +82,7 @@ def _of_guard(expression: Any, symbols: Symbols) -> Iterator[LengthRequirement]:
     if kind not in _COMPARISONS:
         raise UnsupportedError(f"the module was traced for lengths with {expression}, which no run can check")
     left, right = (symbols.expression(part) for part in expression.args)
-    yield _COMPARISONS[kind](left, right, f"the module was exported for lengths with {expression}")
+    yield _comparison(kind, left, right, f"the module was exported for lengths with {expression}")
 
 
 def _unequal(left: Dim, right: Dim, fault: str) -> LengthRequirement:
@@ -89,11 +91,22 @@ def _unequal(left: Dim, right: Dim, fault: str) -> LengthRequirement:
     return LengthRequirement(Relation.EQUAL, 0, 1, fault, where=1 - minimum(distance * distance, 1))
 
 
-_COMPARISONS = {
-    "Equality": lambda left, right, fault: LengthRequirement(Relation.EQUAL, left, right, fault),
-    "Unequality": _unequal,
-    "GreaterThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, left, right, fault),
-    "StrictGreaterThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, left, right + 1, fault),
-    "LessThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, right, left, fault),
-    "StrictLessThan": lambda left, right, fault: LengthRequirement(Relation.AT_LEAST, right, left + 1, fault),
-}
+def _at_least(left: Dim, right: Dim, fault: str) -> LengthRequirement:
+    return LengthRequirement(Relation.AT_LEAST, left, right, fault)
+
+
+def _comparison(kind: str, left: Dim, right: Dim, fault: str) -> LengthRequirement:
+    """One of `_COMPARISONS`, which are sympy's names."""
+    match kind:
+        case "Equality":
+            return LengthRequirement(Relation.EQUAL, left, right, fault)
+        case "Unequality":
+            return _unequal(left, right, fault)
+        case "GreaterThan":
+            return _at_least(left, right, fault)
+        case "StrictGreaterThan":
+            return _at_least(left, right + 1, fault)
+        case "LessThan":
+            return _at_least(right, left, fault)
+        case _:
+            return _at_least(right, left + 1, fault)
