@@ -7,7 +7,7 @@
 // CHECK:   %slots = kernel.shared : memref<12288xi8, "shared">
 // CHECK:   %slot_full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   %slot_empty = kernel.shared : memref<3xi64, "shared">
-// CHECK:   %tiles = kernel.shared {alignment = 1024 : i64} : memref<24576xi8, "shared">
+// CHECK:   %tiles{{(_[0-9]+)?}} = kernel.shared {alignment = 1024 : i64} : memref<24576xi8, "shared">
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   %order = kernel.shared : memref<2xi64, "shared">
 // CHECK:   kernel.mbarrier_init %slot_full{{.*}} {arrivals = 1 : i64}

@@ -3,7 +3,7 @@
 // A product of persistent blocks: one warp copies tiles of both factors into a ring of four stages, which two warpgroups
 // multiply. The copies of weights do not wait for the launch before; a stage is free again a step later.
 // CHECK: kernel.func @matmul_{{[0-9a-f]+}}({{.*}}%matrix: !kernel.tensor_map<f16, [128, 64], swizzle = 128>, %weights: !kernel.tensor_map<f16, [128, 64], swizzle = 128>
-// CHECK:   %tiles = kernel.shared {alignment = 1024 : i64} : memref<65536xf16, "shared">
+// CHECK:   %tiles{{(_[0-9]+)?}} = kernel.shared {alignment = 1024 : i64} : memref<65536xf16, "shared">
 // CHECK:   %full = kernel.shared : memref<4xi64, "shared">
 // CHECK:   %empty = kernel.shared : memref<4xi64, "shared">
 // CHECK:   kernel.mbarrier_init %full{{.*}} {arrivals = 1 : i64}

@@ -3,7 +3,7 @@
 // Bytes in lines of 128, which are 128 of them: a step of the sum multiplies twice as deep as with halves, and adds up whole
 // numbers. Blocks stay; stages and barriers are those of cuda_wgmma.mlir.
 // CHECK: kernel.func @matmul_{{[0-9a-f]+}}(%output: memref<?xi32>, %matrix: !kernel.tensor_map<i8, [128, 128], swizzle = 128>, %weights: !kernel.tensor_map<i8, [128, 128], swizzle = 128>){{.*}}block_size = 384 : i64
-// CHECK:   %tiles = kernel.shared {alignment = 1024 : i64} : memref<131072xi8, "shared">
+// CHECK:   %tiles{{(_[0-9]+)?}} = kernel.shared {alignment = 1024 : i64} : memref<131072xi8, "shared">
 // CHECK:   %full = kernel.shared : memref<4xi64, "shared">
 // CHECK:   %empty = kernel.shared : memref<4xi64, "shared">
 // CHECK:   kernel.mbarrier_init %full{{.*}} {arrivals = 1 : i64}

@@ -2,7 +2,7 @@
 
 // float32 as the matrix units read it with TF32: a line of 128 bytes is 32 elements deep. Both lie along the depth. Copies round.
 // CHECK: kernel.func @matmul_{{[0-9a-f]+}}(%output: memref<?xf32>, %matrix: !kernel.tensor_map<f32, [128, 32], swizzle = 128, tf32 = 1>, %weights: !kernel.tensor_map<f32, [128, 32], swizzle = 128, tf32 = 1>){{.*}}block_size = 384 : i64
-// CHECK:   %tiles = kernel.shared {alignment = 1024 : i64} : memref<24576xf32, "shared">
+// CHECK:   %tiles{{(_[0-9]+)?}} = kernel.shared {alignment = 1024 : i64} : memref<24576xf32, "shared">
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   kernel.mbarrier_fence
 // CHECK:   kernel.barrier
