@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
+from array import array
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +118,7 @@ def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
     )
     pipe = _opened_for_writing(source)
     os.write(pipe, b"func.func @main() {")
+    _wait_until_asleep(tool.pid, pipe)
     start = time.monotonic()
     tool.send_signal(signal.SIGINT)
     text, _ = tool.communicate(timeout=20)
@@ -132,3 +136,18 @@ def _opened_for_writing(fifo: Path) -> int:
         except OSError:
             time.sleep(0.05)
     raise AssertionError(f"no process has opened {fifo} for reading within a minute")
+
+
+def _wait_until_asleep(pid: int, pipe: int) -> None:
+    """Until the process has read what is in the pipe and waits for more.
+
+    An interrupt that comes between two calls of read(2) is seen after the second alone, which has no end here.
+    """
+    for _ in range(1200):
+        unread = array("i", [0])
+        fcntl.ioctl(pipe, termios.FIONREAD, unread)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if not unread[0] and state == "S":
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} does not wait for its input within a minute")
