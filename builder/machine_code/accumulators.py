@@ -1,4 +1,5 @@
-"""The registers of wgmma: its sums are left alone until they have been waited for, its left matrix is not changed.
+"""The registers of wgmma: its accumulators are left alone until they have been waited for, its left matrix is not
+changed.
 
 A group is what was started up to an instruction with `gsb0`; `WARPGROUP.DEPBAR.LE gsb0, n` leaves the n newest groups
 under way. Products may follow one another on the same sums.
@@ -15,7 +16,7 @@ from mlirt.builder.machine_code.registers import (
     PRODUCTS,
     accumulators,
     left_registers,
-    reads_sums,
+    reads_accumulators,
     touched,
     written,
 )
@@ -27,11 +28,11 @@ _WAIT = re.compile(r"gsb0,\s*0x([0-9a-f]+)")
 class Group:
     """What products that are under way write and read."""
 
-    sums: frozenset[range] = frozenset()
+    accumulators: frozenset[range] = frozenset()
     left: frozenset[int] = frozenset()
 
     def joined(self, other: Group) -> Group:
-        return Group(self.sums | other.sums, self.left | other.left)
+        return Group(self.accumulators | other.accumulators, self.left | other.left)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class UnderWay:
 
 
 class AccumulatorRule:
-    """Nothing but products touches sums under way, and nothing writes a left matrix under way."""
+    """Nothing but products touches accumulators under way, and nothing writes a left matrix under way."""
 
     def __init__(self, listing: Listing) -> None:
         waits = [_left_over(one) for one in listing.instructions if _is_wait(one)]
@@ -75,9 +76,9 @@ class AccumulatorRule:
 
     def _started(self, product: Instruction, state: UnderWay, report: Report) -> UnderWay:
         own, left, under_way = accumulators(product), left_registers(product), state.all
-        for other in under_way.sums:
+        for other in under_way.accumulators:
             if other != own and set(other) & {*own, *left}:
-                report(product, f"it uses R{other[0]} to R{other[-1]}, sums of another wgmma that is under way")
+                report(product, f"it uses R{other[0]} to R{other[-1]}, accumulators of another wgmma that is under way")
         if set(own) & under_way.left:
             report(product, "it writes the left matrix of a wgmma that is under way")
         begun = state.begun.joined(Group(frozenset({own}), frozenset(left)))
@@ -94,10 +95,10 @@ class AccumulatorRule:
         return (old, *groups[len(groups) - self.newest :])
 
     def _look(self, instruction: Instruction, under_way: Group, report: Report) -> None:
-        if under_way.sums:
+        if under_way.accumulators:
             used = touched(instruction)
-            for sums in under_way.sums:
-                if hit := used.intersection(sums):
+            for accumulators in under_way.accumulators:
+                if hit := used.intersection(accumulators):
                     report(instruction, f"R{min(hit)} is a sum of a wgmma that has not been waited for")
         if under_way.left and (hit := written(instruction) & under_way.left):
             report(instruction, f"R{min(hit)} is written while a wgmma reads it as its left matrix")
@@ -121,7 +122,10 @@ class FenceRule:
         if instruction.opcode == "WARPGROUP.ARRIVE":
             return frozenset()
         if instruction.name in PRODUCTS:
-            used = {*(accumulators(instruction) if reads_sums(instruction) else ()), *left_registers(instruction)}
+            used = {
+                *(accumulators(instruction) if reads_accumulators(instruction) else ()),
+                *left_registers(instruction),
+            }
             if hit := used & state:
                 report(instruction, f"R{min(hit)} was changed and no WARPGROUP.ARRIVE followed")
             return state

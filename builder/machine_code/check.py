@@ -1,7 +1,8 @@
 """What asynchronous operations of a cubin need, checked on all paths of its machine code.
 
 Covered, for every kernel and every path that the instructions allow:
-  * wgmma (HGMMA, IGMMA, QGMMA): nothing but another one reads or writes its sums until a wait has covered its group,
+  * wgmma (HGMMA, IGMMA, QGMMA): nothing but another one reads or writes its accumulators until a wait has covered its
+  group,
     and nothing writes a left matrix in registers; WARPGROUP.ARRIVE stands between a change of such registers and the
     product that reads them.
   * cp.async (LDGSTS): no read of shared memory (LDS, LDSM) before the first wait, nor between a wait and the

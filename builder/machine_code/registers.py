@@ -44,11 +44,11 @@ _UNKNOWN = 4
 
 
 def accumulators(product: Instruction) -> range:
-    """The registers of a wgmma's sums."""
+    """The registers of a wgmma's accumulators."""
     shape = _SHAPE.search(product.opcode)
     first = _REGISTER.match(product.parts[0])
     if shape is None or first is None:
-        raise ValueError(f"the sums of {product} are not known")
+        raise ValueError(f"the accumulators of {product} are not known")
     half = shape[2] == "F16" and product.name != "IGMMA"
     return range(int(first[1]), int(first[1]) + int(shape[1]) // (4 if half else 2))
 
@@ -59,7 +59,7 @@ def left_registers(product: Instruction) -> range:
     return range(0) if found is None else range(int(found[1]), int(found[1]) + 4)
 
 
-def reads_sums(product: Instruction) -> bool:
+def reads_accumulators(product: Instruction) -> bool:
     """Whether a wgmma adds to what is in its registers, and does not begin with zeros."""
     return any(_REGISTER.match(part) for part in product.parts[2:])
 

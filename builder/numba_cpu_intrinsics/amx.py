@@ -63,7 +63,7 @@ def amx_clear(context: Any, count: Any) -> Any:
 def amx_dot_add(
     context: Any, x: Any, at: Any, step: Any, w: Any, w_at: Any, rows: Any, columns: Any, pixels: Any
 ) -> Any:
-    """Load a step's factors, and add their products to all sums."""
+    """Load a step's factors, and add their products to all accumulators."""
     count, width, height = (number.literal_value for number in (rows, columns, pixels))
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
@@ -88,7 +88,7 @@ def amx_dot_add(
 
 @intrinsic(prefer_literal=True)
 def amx_store(context: Any, y: Any, rows: Any, columns: Any, pixels: Any) -> Any:
-    """Write all sums, the columns of a pixel side by side."""
+    """Write all accumulators, the columns of a pixel side by side."""
     count, width, height = (number.literal_value for number in (rows, columns, pixels))
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:

@@ -13,7 +13,8 @@ _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FOUR = 4
 """Bytes whose products fall into one lane."""
 
-# (sums, four unsigned bytes in each lane, four signed ones in each lane) -> the sums with the products added.
+# (accumulators, four unsigned bytes in each lane, four signed ones in each lane) -> the accumulators with the products
+# added.
 DotAdd = Callable[[Value, Any, "Weights"], Value]
 
 
@@ -37,28 +38,28 @@ class Weights:
 def _by_one_instruction(name: str) -> DotAdd:
     """One instruction multiplies, adds the four products, and adds their sum to the lane; it does not saturate."""
 
-    def add(sums: Value, pixels: Any, weights: Weights) -> Value:
-        kind = ir.FunctionType(sums.llvm_type, [sums.llvm_type] * 3)
-        function = cgutils.get_or_insert_function(sums.builder.module, kind, name)
-        return sums.like(sums.builder.call(function, [sums.llvm, pixels, weights.llvm]))
+    def add(accumulators: Value, pixels: Any, weights: Weights) -> Value:
+        kind = ir.FunctionType(accumulators.llvm_type, [accumulators.llvm_type] * 3)
+        function = cgutils.get_or_insert_function(accumulators.builder.module, kind, name)
+        return accumulators.like(accumulators.builder.call(function, [accumulators.llvm, pixels, weights.llvm]))
 
     return add
 
 
-def _by_pairs(sums: Value, pixels: Any, weights: Weights) -> Value:
+def _by_pairs(accumulators: Value, pixels: Any, weights: Weights) -> Value:
     """Pairs of 16-bit products, which many processors add in one instruction: they cannot overflow."""
-    builder, lanes = sums.builder, sums.lanes
+    builder, lanes = accumulators.builder, accumulators.lanes
     words = ir.VectorType(_I16, 2 * lanes)
     low = ir.Constant(pixels.type, [0x00FF00FF] * lanes)
     even = builder.bitcast(builder.and_(pixels, low), words)
     odd = builder.lshr(builder.bitcast(pixels, words), ir.Constant(words, [8] * 2 * lanes))
     for factor, weight in zip((even, odd), weights.pairs(), strict=True):
-        sums = sums.like(builder.add(sums.llvm, _pair_sums(builder, factor, weight, lanes)))
-    return sums
+        accumulators = accumulators.like(builder.add(accumulators.llvm, _pair_sums(builder, factor, weight, lanes)))
+    return accumulators
 
 
 def _pair_sums(builder: Any, left: Any, right: Any, lanes: int) -> Any:
-    """The sums of neighbouring products, in the form that LLVM knows the instruction by."""
+    """The accumulators of neighbouring products, in the form that LLVM knows the instruction by."""
     wide = ir.VectorType(_I32, 2 * lanes)
     products = builder.mul(builder.sext(left, wide), builder.sext(right, wide))
     halves = [

@@ -64,7 +64,7 @@ class _Update:
 Emission: TypeAlias = "Callable[..., list[Value]]"
 
 
-def _multiply_add(update: _Update, sums: list[Value], depth: int) -> list[Value]:
+def _multiply_add(update: _Update, accumulators: list[Value], depth: int) -> list[Value]:
     """`tile[i, j] += x[at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes ..]` for `u < depth`."""
     count, columns, lanes = shape_of(update.tile)
     for u in range(depth):
@@ -74,11 +74,11 @@ def _multiply_add(update: _Update, sums: list[Value], depth: int) -> list[Value]
         for i in range(count):
             factor = update.x.read(update.rows.at(deep, i)).to(types.float32).splat(lanes)
             for j, weight in enumerate(weights):
-                sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-    return sums
+                accumulators[i * columns + j] = factor.multiply_add(weight, accumulators[i * columns + j])
+    return accumulators
 
 
-def _multiply_add_lanes(update: _Update, sums: list[Value]) -> list[Value]:
+def _multiply_add_lanes(update: _Update, accumulators: list[Value]) -> list[Value]:
     """`tile[i, j] += x[at + i * row_step + j * lanes ..] * w[w_at + j * lanes ..]`, lane by lane (depthwise)."""
     count, columns, lanes = shape_of(update.tile)
     for j in range(columns):
@@ -86,11 +86,11 @@ def _multiply_add_lanes(update: _Update, sums: list[Value]) -> list[Value]:
         for i in range(count):
             place = update.builder.add(update.rows.at(update.operands["at"], i), _I64(j * lanes))
             factor = update.x.read(place, lanes).to(types.float32)
-            sums[i * columns + j] = factor.multiply_add(weight, sums[i * columns + j])
-    return sums
+            accumulators[i * columns + j] = factor.multiply_add(weight, accumulators[i * columns + j])
+    return accumulators
 
 
-def _dot_add(update: _Update, sums: list[Value], depth: int, last: int) -> list[Value]:
+def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int) -> list[Value]:
     """`tile[i, j][l] += x[at + i * row_step + 4 * u + b] * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]`."""
     builder, (rows, columns, lanes) = update.builder, shape_of(update.tile)
     words, dot_add = ir.VectorType(_I32, lanes), best_dot_add(update.context, lanes)
@@ -103,8 +103,8 @@ def _dot_add(update: _Update, sums: list[Value], depth: int, last: int) -> list[
             four = four_bytes(builder, update.x, update.rows.at(deep, i), count)
             word = Value(builder, four, types.int32).splat(lanes)
             for j, weight in enumerate(weights):
-                sums[i * columns + j] = dot_add(sums[i * columns + j], word.llvm, weight)
-    return sums
+                accumulators[i * columns + j] = dot_add(accumulators[i * columns + j], word.llvm, weight)
+    return accumulators
 
 
 def _combined(combine: Callable[[Value, Value], Value]) -> Emission:

@@ -102,9 +102,11 @@ def dot_product(count: int) -> Any:
         name = "llvm.fma.f32"
         kind = ir.FunctionType(F32, [F32, F32, F32])
         fma = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        sums = [F32(0.0)] * _CHAINS
+        accumulators = [F32(0.0)] * _CHAINS
         for k, (a, b) in enumerate(zip(unpack(builder, left, count), unpack(builder, right, count), strict=True)):
-            sums[k % _CHAINS] = builder.call(fma, [a, b, sums[k % _CHAINS]])
-        return builder.fadd(builder.fadd(sums[0], sums[1]), builder.fadd(sums[2], sums[3]))
+            accumulators[k % _CHAINS] = builder.call(fma, [a, b, accumulators[k % _CHAINS]])
+        return builder.fadd(
+            builder.fadd(accumulators[0], accumulators[1]), builder.fadd(accumulators[2], accumulators[3])
+        )
 
     return word(types.float32, [both, both], emit)

@@ -58,8 +58,12 @@ def outer_product(rows: int, columns: int) -> Any:
     """`word(accumulator, left, right)`: each accumulator plus the product of its row's and its column's element."""
     accumulator, left, right = (types.UniTuple(types.float32, n) for n in (rows * columns, rows, columns))
 
-    def emit(builder: Any, sums: Any, a: Any, b: Any) -> Any:
-        values, a, b = unpack(builder, sums, rows * columns), unpack(builder, a, rows), unpack(builder, b, columns)
+    def emit(builder: Any, accumulators: Any, a: Any, b: Any) -> Any:
+        values, a, b = (
+            unpack(builder, accumulators, rows * columns),
+            unpack(builder, a, rows),
+            unpack(builder, b, columns),
+        )
         name = "llvm.fma.f32"
         fma = builder.module.globals.get(name) or ir.Function(
             builder.module, ir.FunctionType(F32, [F32, F32, F32]), name

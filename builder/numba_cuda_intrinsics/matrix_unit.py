@@ -34,16 +34,16 @@ def mma(kind: str, rows: int, columns: int) -> Any:
     left, right = types.UniTuple(types.int32, 4 * rows), types.UniTuple(types.int32, 2 * columns)
     text = f"mma.sync.aligned.{_SHAPES[kind]} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"
 
-    def emit(builder: Any, sums: Any, a: Any, b: Any) -> Any:
-        sums = unpack(builder, sums, 4 * rows * columns)
+    def emit(builder: Any, accumulators: Any, a: Any, b: Any) -> Any:
+        accumulators = unpack(builder, accumulators, 4 * rows * columns)
         a, b = unpack(builder, a, 4 * rows), unpack(builder, b, 2 * columns)
         for i in range(rows):
             # Every other row backwards: neighbouring products share an operand.
             for j in range(columns) if i % 2 == 0 else reversed(range(columns)):
                 at = slice(4 * (i * columns + j), 4 * (i * columns + j) + 4)
-                operands = [*a[4 * i : 4 * i + 4], *b[2 * j : 2 * j + 2], *sums[at]]
-                sums[at] = ptx(builder, text, [llvm_type(element)] * 4, operands, pure=True, convergent=True)
-        return pack(builder, llvm_type(element), sums)
+                operands = [*a[4 * i : 4 * i + 4], *b[2 * j : 2 * j + 2], *accumulators[at]]
+                accumulators[at] = ptx(builder, text, [llvm_type(element)] * 4, operands, pure=True, convergent=True)
+        return pack(builder, llvm_type(element), accumulators)
 
     return word(accumulator, [accumulator, left, right], emit)
 

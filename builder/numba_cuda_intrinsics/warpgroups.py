@@ -1,4 +1,4 @@
-"""Four warps that multiply together (wgmma), and what becomes of their sums."""
+"""Four warps that multiply together (wgmma), and what becomes of their accumulators."""
 
 from __future__ import annotations
 
@@ -48,27 +48,28 @@ def warpgroup_mma(
     right_by_depth: bool = False,
     left_step: int = _LINES,
 ) -> Any:
-    """`word(sums, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it."""
+    """`word(accumulators, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it.
+    """
     shape, element = _KINDS[kind]
     count = columns // 2
     sum_type = types.int32 if kind in ("s8", "u8") else types.float32
-    sums = types.UniTuple(sum_type, count)
+    accumulators = types.UniTuple(sum_type, count)
     text = _text(f"m64n{columns}{shape}", kind, count, (left_by_depth, right_by_depth), line)
     pointer = types.CPointer(SCALARS[element])
 
-    def emit(builder: Any, sums: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
-        values = unpack(builder, sums, count)
+    def emit(builder: Any, accumulators: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
+        values = unpack(builder, accumulators, count)
         tiles = [
             _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line, step)
             for tile, at, by_depth, step in ((left, i, left_by_depth, left_step), (right, j, right_by_depth, _LINES))
         ]
         return pack(builder, llvm_type(sum_type), _tied(builder, text, values, tiles))
 
-    return word(sums, [sums, pointer, types.int64, pointer, types.int64], emit)
+    return word(accumulators, [accumulators, pointer, types.int64, pointer, types.int64], emit)
 
 
 def _text(instruction: str, kind: str, count: int, by_depth: tuple[bool, bool], line: int) -> str:
-    sums = ", ".join(f"${k}" for k in range(count))
+    accumulators = ", ".join(f"${k}" for k in range(count))
     half = kind in ("f16", "bf16")
     # A line has 32 bytes for each step; by depth, a step is 16 lines.
     steps = [16 * 128 // _UNIT if flag else _DEPTH // _UNIT for flag in by_depth]
@@ -77,36 +78,38 @@ def _text(instruction: str, kind: str, count: int, by_depth: tuple[bool, bool], 
     lines = ["{ .reg .b64 a, b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
     for step in range(line // _DEPTH):
         lines.append(f"add.s64 a, ${2 * count}, {steps[0] * step}; add.s64 b, ${2 * count + 1}, {steps[1] * step};")
-        lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{sums}}}, a, b, add{scale}{flips};")
+        lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{accumulators}}}, a, b, add{scale}{flips};")
     lines.append("wgmma.commit_group.sync.aligned; }")
     return " ".join(lines)
 
 
 @maker
 def warpgroup_mma_registers(kind: str, columns: int) -> Any:
-    """`word(sums, left0, .., left3, right, j)`: start to add a product whose left matrix is in registers; commit it."""
+    """`word(accumulators, left0, .., left3, right, j)`: start to add a product whose left matrix is in registers;
+    commit it.
+    """
     shape, element = _KINDS[kind]
     count = columns // 2
-    sums, left = types.UniTuple(types.float32, count), types.UniTuple(types.int32, 4)
+    accumulators, left = types.UniTuple(types.float32, count), types.UniTuple(types.int32, 4)
     text = _register_text(f"m64n{columns}{shape}", count)
 
-    def emit(builder: Any, sums: Any, *operands: Any) -> Any:
+    def emit(builder: Any, accumulators: Any, *operands: Any) -> Any:
         *lefts, right, j = operands
         registers = [register for one in lefts for register in unpack(builder, one, 4)]
         tile = _descriptor(builder, shared_address(builder, right, j, SIZES[element]), True)
-        values = unpack(builder, sums, count)
+        values = unpack(builder, accumulators, count)
         return pack(builder, llvm_type(types.float32), _tied(builder, text, values, [*registers, tile]))
 
-    return word(sums, [sums, *[left] * _STEPS, types.CPointer(SCALARS[element]), types.int64], emit)
+    return word(accumulators, [accumulators, *[left] * _STEPS, types.CPointer(SCALARS[element]), types.int64], emit)
 
 
 def _register_text(instruction: str, count: int) -> str:
-    sums, tile = ", ".join(f"${k}" for k in range(count)), 2 * count + 4 * _STEPS
+    accumulators, tile = ", ".join(f"${k}" for k in range(count)), 2 * count + 4 * _STEPS
     lines = ["{ .reg .b64 b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
     for step in range(_STEPS):
         left = ", ".join(f"${2 * count + 4 * step + k}" for k in range(4))
         lines.append(f"add.s64 b, ${tile}, {16 * 128 // _UNIT * step};")
-        lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{sums}}}, {{{left}}}, b, add, 1, 1, 1;")
+        lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{accumulators}}}, {{{left}}}, b, add, 1, 1, 1;")
     lines.append("wgmma.commit_group.sync.aligned; }")
     return " ".join(lines)
 
@@ -146,15 +149,15 @@ def warpgroup_wait(pending: int) -> Any:
 
 @maker
 def warpgroup_accumulators(type_name: str, count: int, pending: int = 0) -> Any:
-    """`word(sums)`: the sums after all products but the `pending` newest; nothing that reads them can move before
-    this.
+    """`word(accumulators)`: the accumulators after all products but the `pending` newest; nothing that reads them can
+    move before this.
 
-    For LLVM the wait changes the sums. The assembler sees no registers in it, and where the products are in another
-    block it moves conversions of sums above the wait. It moves nothing upwards through a loop: so the wait is one,
-    which is left the first time, as no grid has 0 blocks.
+    For LLVM the wait changes the accumulators. The assembler sees no registers in it, and where the products are in
+    another block it moves conversions of accumulators above the wait. It moves nothing upwards through a loop: so the
+    wait is one, which is left the first time, as no grid has 0 blocks.
     """
     element = SCALARS[type_name]
-    sums = types.UniTuple(element, count)
+    accumulators = types.UniTuple(element, count)
     text = (
         "{ .reg .b32 blocks; .reg .pred again; mov.u32 blocks, %nctaid.x; setp.eq.u32 again, blocks, 0; "
         f"AGAIN: wgmma.wait_group.sync.aligned {pending}; @again bra AGAIN; }}"
@@ -163,7 +166,7 @@ def warpgroup_accumulators(type_name: str, count: int, pending: int = 0) -> Any:
     def emit(builder: Any, values: Any) -> Any:
         return pack(builder, llvm_type(element), _tied(builder, text, unpack(builder, values, count), []))
 
-    return word(sums, [sums], emit)
+    return word(accumulators, [accumulators], emit)
 
 
 @maker
@@ -188,9 +191,10 @@ warp_value = word(types.int32, [types.int32], _warp_value)
 
 @maker
 def join_columns(type_name: str, count: int, width: int) -> Any:
-    """`word(sums)`: row by row, each thread of a quad gets `width` (2 or 8) neighbouring columns of 4 `width`."""
+    """`word(accumulators)`: row by row, each thread of a quad gets `width` (2 or 8) neighbouring columns of 4 `width`.
+    """
     element = llvm_type(SCALARS[type_name])
-    sums = types.UniTuple(SCALARS[type_name], count)
+    accumulators = types.UniTuple(SCALARS[type_name], count)
     blocks = width // 2  # of 8 columns in a group
     groups = count // (4 * blocks)
 
@@ -207,7 +211,7 @@ def join_columns(type_name: str, count: int, width: int) -> Any:
                         joined[(half * groups + group) * width + 2 * source + e] = value
         return pack(builder, element, joined)
 
-    return word(sums, [sums], emit)
+    return word(accumulators, [accumulators], emit)
 
 
 def _exchange(builder: Any, values: list[Any], bits: list[Any], element: Any) -> list[Any]:

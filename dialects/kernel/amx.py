@@ -1,7 +1,7 @@
 """The matrix unit of x86 processors (AMX): eight registers, each a matrix, and sums of int8 products on them.
 
-A kernel lays the registers out once, for `rows` x `columns` sums of `pixels` x 16 each. The registers belong to the
-worker; the ops on them take effect in their order.
+A kernel lays the registers out once, for `rows` x `columns` accumulators of `pixels` x 16 each. The registers belong to
+the worker; the ops on them take effect in their order.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def _registers(x: Any) -> int:
 
 
 _FITS = Rule(
-    f"sums and factors of a step fit {REGISTERS} registers",
+    f"accumulators and factors of a step fit {REGISTERS} registers",
     lambda x: min(x.rows, x.columns) > 0 and _registers(x) <= REGISTERS,
-    lambda x: f"{x.rows} x {x.columns} sums and their factors take {_registers(x)} of {REGISTERS} registers",
+    lambda x: f"{x.rows} x {x.columns} accumulators and their factors take {_registers(x)} of {REGISTERS} registers",
 )
 
 
 @instruction
 class AmxBeginOp(Instruction):
-    """Lay out the registers: `rows` x `columns` sums, `rows` left factors of `pixels` x `depth` bytes, `columns` right
-    ones.
+    """Lay out the registers: `rows` x `columns` accumulators, `rows` left factors of `pixels` x `depth` bytes,
+    `columns` right ones.
 
     Example: `kernel.amx_begin {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64, depth = 48 : i64}`
     """
@@ -66,8 +66,8 @@ class AmxBeginOp(Instruction):
     def meaning(x: Any, site: Site) -> None:
         import numpy as np
 
-        sums = np.zeros((len(site.active), x.rows, x.columns, x.pixels, LANES), np.int32)
-        site.machine.matrix_registers = (sums, int(x.depth))
+        accumulators = np.zeros((len(site.active), x.rows, x.columns, x.pixels, LANES), np.int32)
+        site.machine.matrix_registers = (accumulators, int(x.depth))
 
 
 @instruction
@@ -86,8 +86,8 @@ class AmxClearOp(Instruction):
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:
-        sums, _ = site.machine.matrix_registers
-        sums.reshape(len(sums), -1, *sums.shape[3:])[:, : x.count] = 0
+        accumulators, _ = site.machine.matrix_registers
+        accumulators.reshape(len(accumulators), -1, *accumulators.shape[3:])[:, : x.count] = 0
 
 
 @instruction
@@ -121,13 +121,13 @@ class AmxDotAddOp(Instruction):
     def meaning(x: Any, site: Site) -> None:
         import numpy as np
 
-        sums, depth = site.machine.matrix_registers
+        accumulators, depth = site.machine.matrix_registers
         row, b = np.arange(int(x.rows * x.pixels)), np.arange(depth)
         left = x.x.read((x.x_at[:, None] + row * x.step[:, None])[:, :, None] + b)
         right = x.w.read(x.w_at[:, None] + np.arange(int(depth * x.columns * LANES)))
         left = left.reshape(-1, x.rows, x.pixels, depth // 4, 4).astype(np.int32)
         right = right.reshape(-1, depth // 4, x.columns, LANES, 4).astype(np.int32)
-        sums += np.einsum("nipub,nujlb->nijpl", left, right)
+        accumulators += np.einsum("nipub,nujlb->nijpl", left, right)
 
 
 @instruction
@@ -153,8 +153,8 @@ class AmxStoreOp(Instruction):
     def meaning(x: Any, site: Site) -> None:
         import numpy as np
 
-        sums = site.machine.matrix_registers[0].transpose(0, 1, 3, 2, 4).reshape(len(site.active), -1)
-        x.y.write(np.broadcast_to(np.arange(int(sums.shape[1])), sums.shape), sums)
+        accumulators = site.machine.matrix_registers[0].transpose(0, 1, 3, 2, 4).reshape(len(site.active), -1)
+        x.y.write(np.broadcast_to(np.arange(int(accumulators.shape[1])), accumulators.shape), accumulators)
 
 
 @instruction

@@ -66,7 +66,7 @@ class ClusterBarrierOp(Instruction):
 class RemoteSharedOp(Instruction):
     """The shared memory of another block of the cluster, which must not have ended.
 
-    Example: `%other = kernel.remote_shared %sums of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">`
+    Example: `%other = kernel.remote_shared %tile of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">`
     """
 
     name = "kernel.remote_shared"

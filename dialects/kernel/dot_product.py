@@ -19,7 +19,8 @@ CHAINS = 4  # sums that are independent of each other, so that one product need 
 
 @instruction
 class DotProductOp(Instruction):
-    """The sum of `left[i] * right[i]` in single precision; every fourth product is in the same one of four sums.
+    """The sum of `left[i] * right[i]` in single precision; every fourth product is in the same one of four
+    accumulators.
 
     Example: `%s = kernel.dot_product %a, %b : vector<64xf32>, vector<64xf32>`
     """

@@ -55,7 +55,7 @@ def widened(values: Array, kind: MmaKind) -> Array:
         values = values.view(numpy_dtype(Float8E4M3FNType()))
     if kind == MmaKind.TF32:
         values = (values.view(np.int32) & np.int32(~0x1FFF)).view(np.float32)  # it reads 10 bits of mantissa
-    return values.astype(np.int64 if kind.sums == i32 else np.float64)
+    return values.astype(np.int64 if kind.accumulator_type == i32 else np.float64)
 
 
 def product_of_rows(product: Array) -> Array:

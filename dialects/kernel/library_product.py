@@ -66,7 +66,7 @@ class LibraryProductOp(LibraryOp):
         return ("cublas_lt",)
 
     def reference(self, left: Array, right: Array, bias: Array | None) -> Array:
-        """The result for batches of matrices `[b, m, k]` and `[b, k, n]`, in the type of the sums."""
+        """The result for batches of matrices `[b, m, k]` and `[b, k, n]`, in the type of the accumulators."""
         import numpy as np
 
         wide = np.int64 if self.elements[0] == i8 else np.float64

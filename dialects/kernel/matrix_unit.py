@@ -36,7 +36,7 @@ class MmaKind(StrEnum):
     """8-bit floats, held as bytes; only warpgroups multiply them."""
 
     @property
-    def sums(self) -> Attribute:
+    def accumulator_type(self) -> Attribute:
         """In which type products are added up."""
         return i32 if self in (MmaKind.S8, MmaKind.U8) else Float32Type()
 
@@ -108,9 +108,9 @@ class LoadMatrixOp(Instruction):
 
 
 def _expected(x: Any) -> list[Attribute]:
-    """The types of the sums and of both factors."""
-    sums: Attribute = VectorType(x.kind.sums, [4 * x.rows * x.columns])
-    return [sums, VectorType(i32, [4 * x.rows]), VectorType(i32, [2 * x.columns])]
+    """The types of the accumulators and of both factors."""
+    accumulators: Attribute = VectorType(x.kind.accumulator_type, [4 * x.rows * x.columns])
+    return [accumulators, VectorType(i32, [4 * x.rows]), VectorType(i32, [2 * x.columns])]
 
 
 def _given(x: Any) -> list[Attribute]:
@@ -187,5 +187,5 @@ def _unpack(registers: Any, kind: MmaKind) -> Any:
         MmaKind.U8: np.dtype(np.uint8),
     }[kind]
     registers = np.ascontiguousarray(registers)
-    wide = np.int64 if kind.sums == i32 else np.float64
+    wide = np.int64 if kind.accumulator_type == i32 else np.float64
     return registers[..., None].view(dtype).astype(wide)

@@ -139,7 +139,7 @@ class ReuseSharedOp(Instruction):
 
     No thread may have used it since the last barrier.
 
-    Example: `%sums = kernel.reuse_shared %tile : memref<4096xf16, "shared"> -> memref<1024xf32, "shared">`
+    Example: `%accumulators = kernel.reuse_shared %tile : memref<4096xf16, "shared"> -> memref<1024xf32, "shared">`
     """
 
     name = "kernel.reuse_shared"

@@ -29,8 +29,8 @@ _MOST_COLUMNS = 256
 _MOST_LINES = 1024  # from one group to the next one
 
 
-def _sums(x: Any) -> VectorType:
-    return VectorType(x.kind.sums, [x.columns // 2])
+def _accumulator_type(x: Any) -> VectorType:
+    return VectorType(x.kind.accumulator_type, [x.columns // 2])
 
 
 def _is_by_depth(x: Any) -> bool:
@@ -121,9 +121,9 @@ class WarpgroupMmaOp(Instruction):
             lambda x: f"columns are a multiple of 8 up to {_MOST_COLUMNS}, not {x.columns}",
         ),
         Rule(
-            "a thread has `columns / 2` sums, i32 of bytes and else f32",
-            lambda x: x.accumulator == _sums(x),
-            lambda x: f"the sums are {_sums(x)}, not {x.accumulator}",
+            "a thread has `columns / 2` accumulators, i32 of bytes and else f32",
+            lambda x: x.accumulator == _accumulator_type(x),
+            lambda x: f"the accumulators are {_accumulator_type(x)}, not {x.accumulator}",
         ),
         Rule(
             "by depth only 16-bit elements can lie",
@@ -176,14 +176,14 @@ class WarpgroupMmaOp(Instruction):
     def meaning(x: Any, site: Site) -> Any:
         from mlirt.dialects.kernel.interpreter_warpgroups import as_left, product_of_rows, read_tile, widened
 
-        sums = x.accumulator.copy()
+        accumulators = x.accumulator.copy()
         for row in site.warpgroups:
             left, left_at = read_tile(site, row, (x.left, x.left_index), ROWS, x.left_by_depth, x.line, x.left_step)
             right, right_at = read_tile(site, row, (x.right, x.right_index), x.columns, x.right_by_depth, x.line)
             product = widened(as_left(left, x.kind), x.kind) @ widened(right, x.kind).T
-            sums[row : row + WARPGROUP] += product_of_rows(product).astype(sums.dtype)
+            accumulators[row : row + WARPGROUP] += product_of_rows(product).astype(accumulators.dtype)
             site.machine.stages.product(site.warpgroup(row), [left_at, right_at])
-        return sums
+        return accumulators
 
 
 @instruction
@@ -210,9 +210,10 @@ class WarpgroupWaitOp(Instruction):
 
 @instruction
 class WarpgroupAccumulatorsOp(Instruction):
-    """The sums, once only the `pending` newest products of this warpgroup may be missing, of which they are none.
+    """The accumulators, once only the `pending` newest products of this warpgroup may be missing, of which they are
+    none.
 
-    Example: `%sums = kernel.warpgroup_accumulators %c : vector<64xf32> -> vector<64xf32>`
+    Example: `%accumulators = kernel.warpgroup_accumulators %c : vector<64xf32> -> vector<64xf32>`
     """
 
     name = "kernel.warpgroup_accumulators"
@@ -289,12 +290,12 @@ class WarpValueOp(Instruction):
 
 @instruction
 class JoinColumnsOp(Instruction):
-    """Order the sums of a warpgroup by rows, and let each thread have `width` (2 or 8) neighbouring columns.
+    """Order the accumulators of a warpgroup by rows, and let each thread have `width` (2 or 8) neighbouring columns.
 
     The four threads of a quad exchange. Thread `32 w + 4 g + t` then has, for groups of `4 width` columns, at
     `(h * groups + k) * width + e` the sum of row `16 w + 8 h + g` and column `4 width k + width t + e`.
 
-    Example: `%row = kernel.join_columns %sums {width = 8 : i64} : vector<64xf32> -> vector<64xf32>`
+    Example: `%row = kernel.join_columns %accumulators {width = 8 : i64} : vector<64xf32> -> vector<64xf32>`
     """
 
     name = "kernel.join_columns"
@@ -309,9 +310,9 @@ class JoinColumnsOp(Instruction):
     rules = (
         Rule("the width is 2 or 8", lambda x: x.width in (2, 8), "a width of 2 or 8, not {width}"),
         Rule(
-            "the sums are two rows of groups of `width`",
+            "the accumulators are two rows of groups of `width`",
             lambda x: x.n % (2 * x.width) == 0,
-            "{n} sums are no two rows of groups of {width}",
+            "{n} accumulators are no two rows of groups of {width}",
         ),
     )
     cuda = Text("join_columns", '"{T}", {n}, {width}', hint="join")

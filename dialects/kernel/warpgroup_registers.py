@@ -30,7 +30,7 @@ def _depth(x: Any) -> int:
     return LINE // byte_width(x.right.get_element_type())
 
 
-def _sums(x: Any) -> VectorType:
+def _accumulator_type(x: Any) -> VectorType:
     return VectorType(f32, [x.columns // 2])
 
 
@@ -73,9 +73,9 @@ class WarpgroupMmaRegistersOp(Instruction):
             lambda x: f"columns are a multiple of {_depth(x)} up to {_MOST_COLUMNS}, not {x.columns}",
         ),
         Rule(
-            "a thread has `columns / 2` sums of f32",
-            lambda x: x.accumulator == _sums(x),
-            lambda x: f"the sums are {_sums(x)}, not {x.accumulator}",
+            "a thread has `columns / 2` accumulators of f32",
+            lambda x: x.accumulator == _accumulator_type(x),
+            lambda x: f"the accumulators are {_accumulator_type(x)}, not {x.accumulator}",
         ),
         Rule(f"takes {STEPS} left fragments of four i32", lambda x: x.left == [VectorType(i32, [4])] * STEPS),
     )
@@ -99,13 +99,13 @@ class WarpgroupMmaRegistersOp(Instruction):
         from mlirt.dialects.kernel.interpreter_warpgroups import product_of_rows, read_tile
 
         dtype = np.dtype(np.float16) if x.kind is MmaKind.F16 else np.dtype(ml_dtypes.bfloat16)
-        sums, fragments = x.accumulator.copy(), [np.ascontiguousarray(one) for one in x.left]
+        accumulators, fragments = x.accumulator.copy(), [np.ascontiguousarray(one) for one in x.left]
         for row in site.warpgroups:
             right, right_at = read_tile(site, row, (x.right, x.right_index), x.columns, True)
             # Register 2 h + s of thread (w, g, t): row 16 w + 8 s + g, columns 8 h + 2 t + e.
             parts = [one[row : row + WARPGROUP].view(dtype).reshape(4, 8, 4, 2, 2, 2) for one in fragments]
             left = np.concatenate([part.transpose(0, 4, 1, 3, 2, 5).reshape(ROWS, 16) for part in parts], axis=1)
             product = left.astype(np.float64) @ right.astype(np.float64).T
-            sums[row : row + WARPGROUP] += product_of_rows(product).astype(sums.dtype)
+            accumulators[row : row + WARPGROUP] += product_of_rows(product).astype(accumulators.dtype)
             site.machine.stages.product(site.warpgroup(row), [right_at])
-        return sums
+        return accumulators

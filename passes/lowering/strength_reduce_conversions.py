@@ -20,7 +20,7 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.tensor_types import element_of, is_unsigned
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.passes.lowering.numbers.contraction_ranges import range_of_sums
+from mlirt.passes.lowering.numbers.contraction_ranges import accumulator_range
 from mlirt.passes.lowering.numbers.number_ranges import NumberRanges, Range, type_range
 from mlirt.passes.lowering.numbers.rounded_values import LIMIT, Rounding, float_constant, is_whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
@@ -73,7 +73,7 @@ class StrengthReduceConversionsPass(ModulePass):
                 _Region(inner.body.block, inner.inputs, store).run()
                 _Region(inner.epilogue.block, inner.extras, store).run()
             elif isinstance(inner, ConvolutionOp | MatmulOp):
-                _Region(inner.epilogue.block, inner.extras, store, range_of_sums(inner, store)).run()
+                _Region(inner.epilogue.block, inner.extras, store, accumulator_range(inner, store)).run()
             elif isinstance(inner, WindowOp):
                 _Region(inner.epilogue.block, inner.extras, store).run()
 
@@ -82,12 +82,12 @@ class _Region:
     """A scalar region; its last arguments are elements of the operands, the one before may be a sum."""
 
     def __init__(
-        self, block: Block, operands: Sequence[SSAValue], store: WeightStore, sums: Range | None = None
+        self, block: Block, operands: Sequence[SSAValue], store: WeightStore, accumulators: Range | None = None
     ) -> None:
         self.block = block
         self.ranges = NumberRanges()
-        if sums is not None:
-            self.ranges.set(block.args[0], sums)
+        if accumulators is not None:
+            self.ranges.set(block.args[0], accumulators)
         elements = block.args[len(block.args) - len(operands) :]
         for argument, operand in zip(elements, operands, strict=True):
             self.ranges.set(argument, _elements(operand, store))

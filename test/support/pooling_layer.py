@@ -30,11 +30,15 @@ def pooling(
     """The mean or the largest of each window, checked; returns the lowered network."""
     room = sum(pads) - dilation * (size - 1) - 1
     out = (*shape[:2], *((length + room) // stride + 1 for length in shape[2:]))
-    spatial, sums = len(shape) - 2, {"f16": "f32", "i8": "i32", "ui8": "i32"}.get(element, element)
+    spatial, accumulators = len(shape) - 2, {"f16": "f32", "i8": "i32", "ui8": "i32"}.get(element, element)
     many = {name: ", ".join([str(value)] * spatial) for name, value in (("w", size), ("s", stride), ("d", dilation))}
     before, after = (", ".join([f'"{pad}"'] * spatial) for pad in pads)
     narrow = {"f16": "arith.truncf %acc : f32 to f16", "i8": "arith.trunci %acc : i32 to i8"}
-    body = f"%o = {narrow[element]}\nfused.yield %o : {element}" if element in narrow else f"fused.yield %acc : {sums}"
+    body = (
+        f"%o = {narrow[element]}\nfused.yield %o : {element}"
+        if element in narrow
+        else f"fused.yield %acc : {accumulators}"
+    )
     given, made = ((tensor(one, element), tensor(one, element, last=last)) for one in (shape, out))
     inner = tensor(shape, element, last=last)
     enter = f"%a = fused.reformat %x : ({given[0]}) -> {inner}" if last else ""
@@ -46,7 +50,7 @@ def pooling(
           stride = array<i64: {many["s"]}>, dilation = array<i64: {many["d"]}>, pre_padding = #trt.dims<[{before}]>,
           post_padding = #trt.dims<[{after}]>, count_include_padding = {str(includes).lower()}}}
           : ({inner}) -> {made[1]} {{
-      ^bb0(%acc: {sums}):
+      ^bb0(%acc: {accumulators}):
         {body}
       }}
       {leave}

@@ -37,7 +37,7 @@ from mlirt.passes.lowering.register_tiles.named_code import NamedCode
 
 _UNROLLED = 4
 _FACTORS = 16  # room for one of each row, such that vectors stay aligned
-# (sums, the number of a step, how many steps) -> the sums after these steps
+# (accumulators, the number of a step, how many steps) -> the accumulators after these steps
 Add = Callable[[Value, Index, int], Value]
 
 
@@ -180,23 +180,25 @@ class CpuFlashKernel(NamedCode):
         for panel in range(ceil_div(seen, width)):
             panel_at = places.keys + panel * panel_size
 
-            def add(sums: Value, e: Index, count: int) -> Value:
+            def add(accumulators: Value, e: Index, count: int) -> Value:
                 x_at, w_at = query_at + e * step, panel_at + e * width
-                return multiply_add(sums, walk.buffer(self.k), x_at, (row_step, step), places.memory, w_at, count, rows)
+                return multiply_add(
+                    accumulators, walk.buffer(self.k), x_at, (row_step, step), places.memory, w_at, count, rows
+                )
 
             key = panel * width
-            sums = self._sum_over("depth", depth, add)
-            self._store_scores(sums, batch, query, key, rows, places)
+            accumulators = self._sum_over("depth", depth, add)
+            self._store_scores(accumulators, batch, query, key, rows, places)
 
     @kernel
     def _store_scores(
-        self, sums: Value, batch: Sequence[Index], query: Index, key: Index, rows: Value | None, places: Places
+        self, accumulators: Value, batch: Sequence[Index], query: Index, key: Index, rows: Value | None, places: Places
     ) -> None:
         op, extras = self.op, self.walks.extras
         is_whole = isinstance(op.keys, int) and op.keys % self.shape.width == 0
         valid = size("keys", op.keys) - key if extras and not is_whole else None
         scores = strided(places.memory, 1, size("pitch", self.pitch), 1, 1)
-        for element, i, vector, lane in elements(sums, rows, valid):
+        for element, i, vector, lane in elements(accumulators, rows, valid):
             at_query, at_key = query + i, key + vector * self.shape.lanes
             more = [self._extra(walk, batch, at_query, at_key, lane) for walk in extras]
             position = [self.k.index(one) for one in (*batch, at_query, at_key + lane)]
@@ -238,29 +240,29 @@ class CpuFlashKernel(NamedCode):
         for part in static_range(self.columns // shape.width):
             values_at = self.part_of_values(places.values, part)
 
-            def add(sums: Value, key: Index, count: int) -> Value:
+            def add(accumulators: Value, key: Index, count: int) -> Value:
                 x_at, w_at = places.scores + key, values_at + key * shape.width
-                return multiply_add(sums, memory, x_at, (pitch, 1), memory, w_at, count, rows)
+                return multiply_add(accumulators, memory, x_at, (pitch, 1), memory, w_at, count, rows)
 
-            sums = self._sum_over("keys", self.op.keys, add, bounds)
+            accumulators = self._sum_over("keys", self.op.keys, add, bounds)
             out_at = base + part * shape.width
-            for element, i, vector, lane in elements(sums, rows):
+            for element, i, vector, lane in elements(accumulators, rows):
                 result = element * strided(memory, 1, 1)[places.factors, i]
                 strided(out.buffer(self.k), 1, stride(out.query), shape.lanes, 1)[out_at, i, vector, lane] = result
 
     @kernel
     def _sum_over(self, name: str, extent: Dim, add: Add, bounds: tuple[Value, Value] | None = None) -> Value:
-        """A tile of sums: several steps at once, then what is left. `bounds` are the end of either."""
+        """A tile of accumulators: several steps at once, then what is left. `bounds` are the end of either."""
         shape, tail = self.shape, bounds is not None or extent % _UNROLLED != 0
-        sums = fill(0.0, shape.rows, shape.vectors, shape.lanes)
+        accumulators = fill(0.0, shape.rows, shape.vectors, shape.lanes)
         if bounds is None:
             bounds = size(f"whole_{name}", extent // _UNROLLED * _UNROLLED), size(name, extent)
         for k in range(0, bounds[0], _UNROLLED):
-            sums = add(sums, k, _UNROLLED)
+            accumulators = add(accumulators, k, _UNROLLED)
         if tail:
             for k in range(bounds[0], bounds[1]):
-                sums = add(sums, k, 1)
-        return sums
+                accumulators = add(accumulators, k, 1)
+        return accumulators
 
     def part_of_values(self, values: Value, part: int) -> Value:
         """Where the packed values of a part of the columns start."""

@@ -109,11 +109,11 @@ class FlashKernel(FlashSoftmax):
         columns = shape.keys // 8
         line = k.add(k.mul(k.div(self.matrix, 2), 8), self.line8)
         at = tile.at(k, stage, line, k.mul(k.rem(self.matrix, 2), 8))
-        sums = k.value(FillFragmentOp(k.constant(0.0, f32), 4 * shape.rows * columns))
+        accumulators = k.value(FillFragmentOp(k.constant(0.0, f32), 4 * shape.rows * columns))
         for step, left in enumerate(queries):
             right = k.value(LoadMatrixOp(tile.buffer, k.add(at, _STEP * step), columns // 2, 16 * tile.pitch))
-            sums = k.value(MmaOp(self.kind, sums, left, right, shape.rows, columns))
-        return sums
+            accumulators = k.value(MmaOp(self.kind, accumulators, left, right, shape.rows, columns))
+        return accumulators
 
     def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
         """The results plus weights times values."""

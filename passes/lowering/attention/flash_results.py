@@ -19,7 +19,7 @@ from mlirt.passes.lowering.attention.walks import Walk
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
-from mlirt.passes.lowering.tiles.tile_memory import TileMemory, sums_pitch
+from mlirt.passes.lowering.tiles.tile_memory import TileMemory, accumulator_pitch
 
 
 class ResultWriter:
@@ -75,7 +75,7 @@ class ResultWriter:
     def _kept(self, results: SSAValue) -> TileMemory:
         """The results in the place of keys and values, which nobody reads any more."""
         k, flash, count = self.k, self.flash, length(results)
-        pitch, rows = sums_pitch(self.width), flash.flash_shape.queries
+        pitch, rows = accumulator_pitch(self.width), flash.flash_shape.queries
         buffer = k.value(ReuseSharedOp(flash.tiles.keys.buffer, rows * pitch, f32))
         buffer.name_hint = "kept"
         kept = TileMemory(buffer, 0, rows, self.width, pitch)

@@ -103,9 +103,9 @@ class FlashSoftmax(ABC):
         shifts = [self._finite(value) for value in highest]
         falls = [self._fall(self._element(largest, row), shifts[row], scale) for row in range(self.rows)]
         weights = k.value(ExponentialRowsOp(score, k.value(FragmentOp(shifts)), scale, self.shape.rows))
-        sums = k.value(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.rows))
+        accumulators = k.value(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.rows))
         totals = [
-            k.value(math.FmaOp(self._element(total, row), falls[row], self._element(sums, row)))
+            k.value(math.FmaOp(self._element(total, row), falls[row], self._element(accumulators, row)))
             for row in range(self.rows)
         ]
         return Weighed(weights, falls, k.value(FragmentOp(highest)), k.value(FragmentOp(totals)))

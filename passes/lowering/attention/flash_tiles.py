@@ -17,7 +17,7 @@ from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import widest_access
 from mlirt.passes.lowering.tiles.loaders import Matrix, MatrixLoader
-from mlirt.passes.lowering.tiles.tile_memory import TileMemory, sums_pitch
+from mlirt.passes.lowering.tiles.tile_memory import TileMemory, accumulator_pitch
 
 STAGES = 2  # of keys and values: one is used while the next is on its way
 _PADDING = 16  # bytes after each row, so that rows start in different banks
@@ -50,7 +50,7 @@ class FlashTiles:
         """Keys and values have at least room for the results, which take their place in the end."""
         pad = _PADDING // byte_width(element)
         deep, wide = padded(depth), padded(columns)
-        results = shape.queries * sums_pitch(wide) * byte_width(f32) // byte_width(element)
+        results = shape.queries * accumulator_pitch(wide) * byte_width(f32) // byte_width(element)
         queries = k.value(SharedOp(shape.queries * (deep + pad), element))
         others = k.value(SharedOp(max(results, STAGES * shape.keys * (deep + wide + 2 * pad)), element))
         queries.name_hint, others.name_hint = "queries", "stages"

@@ -122,14 +122,14 @@ class GroupKernel(FlashSoftmax):
         k, memory, keys = self.k, self.memory, self.group_shape.keys
         k.insert(MbarrierWaitOp(memory.keys_here, *turn))
         queries, boxes = memory.query_boxes, memory.key_boxes
-        sums = k.value(FillFragmentOp(k.constant(0.0, f32), keys // 2))
+        accumulators = k.value(FillFragmentOp(k.constant(0.0, f32), keys // 2))
         start = k.mul(turn[0], boxes.size)
         own = k.mul(self.group, ROWS * _LINE)
         for line in range(boxes.wide):
             left = (memory.queries, k.add(own, line * queries.box))
             right = (memory.keys, k.add(start, line * boxes.box))
-            sums = k.value(WarpgroupMmaOp(self.kind, sums, left, right, keys))
-        return sums
+            accumulators = k.value(WarpgroupMmaOp(self.kind, accumulators, left, right, keys))
+        return accumulators
 
     def _packed(self, weights: SSAValue) -> list[SSAValue]:
         """Weights as left fragments, one for each 16 keys."""

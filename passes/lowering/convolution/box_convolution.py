@@ -155,7 +155,7 @@ class BoxConvolution:
         boxes, op, kind = self.boxes(tile.width), self.op, self.kind
         assert boxes is not None
         k = self.lowering.kernel("convolution")
-        width = width_of_results(op, tile.sums, self.counts[0])
+        width = width_of_results(op, tile.own_tile, self.counts[0])
         operands = list(op.extras), list(op.access)
         epilogue = RowEpilogue(k, op, operands, ResultShape((), (0, 2, 3), 1), self.lowering, width)
         maps = [self._map(k, boxes, number, buffer) for number in range(len(boxes.boxes))]

@@ -140,8 +140,8 @@ class AmxKernel(ConvolutionKernel):
         block_out, valid = self.blocks_out(place.panel)
         for piece in range(0, tile.length, count):
             row_at, here = piece * width, pixel + piece
-            sums = load(self.memory, row_at, width, (count, tile.columns, LANES))
-            self.code.finish(sums, self.spans(place, block_out, here), None, valid)
+            accumulators = load(self.memory, row_at, width, (count, tile.columns, LANES))
+            self.code.finish(accumulators, self.spans(place, block_out, here), None, valid)
 
     @kernel
     def _add_products(self, shape: tuple[int, int, int], x_at: Value, w_at: Value, ahead: list[Index]) -> None:

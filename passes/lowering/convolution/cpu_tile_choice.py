@@ -28,7 +28,8 @@ def choose_tile(
 ) -> RegisterTile:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
-    A tile has a multiple of `multiple` pixels. `needed` says which part of the sums panels of so many blocks have.
+    A tile has a multiple of `multiple` pixels. `needed` says which part of the accumulators panels of so many blocks
+    have.
     """
     registers = cpu.registers
     most = min(length, registers) if isinstance(length, int) else registers

@@ -100,7 +100,8 @@ def _row_cycles(geometry: Geometry, shape: RegisterTile, length: Dim, cpu: CpuDe
 
 
 class ConvolutionKernel(TileRows):
-    """A tile: `sums = 0; for block, for r, for s, for c: sums += pixels * weights; finish(sums)`.
+    """A tile: `accumulators = 0; for block, for r, for s, for c: accumulators += pixels * weights;
+    finish(accumulators)`.
 
     With pooling, a row of the grid is one of windows, and what `pooling` keeps of the tiles of its rows is stored.
     """
@@ -177,9 +178,9 @@ class ConvolutionKernel(TileRows):
     @kernel
     def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
         if self.pooling is None:
-            sums = self._tile_sums(place, pixel, rows)
+            accumulators = self._tile_accumulators(place, pixel, rows)
             block_out, valid = self.blocks_out(place.panel)
-            self.code.finish(sums, self.spans(place, block_out, pixel), rows, valid)
+            self.code.finish(accumulators, self.spans(place, block_out, pixel), rows, valid)
         else:
             self._pooled_tile(self.pooling, place, pixel, rows)
 
@@ -193,22 +194,22 @@ class ConvolutionKernel(TileRows):
         for r in range(size("window_lines", pooling.rows)):
             line = first_line + r
             here = replace(place, row=line)
-            sums = self._tile_sums(here, pixel, rows)
-            values = code.through_epilogue(sums, self.spans(here, block_out, pixel), valid)
+            accumulators = self._tile_accumulators(here, pixel, rows)
+            values = code.through_epilogue(accumulators, self.spans(here, block_out, pixel), valid)
             pooled = pooling.combine(code, values, pooled)
         windows = None if rows is None else rows // across
         window = pixel // across
         code.finish(pooled, self.spans(place, block_out, window), windows, valid, pooling.factor(code), is_final=True)
 
     @kernel
-    def _tile_sums(self, place: Place, pixel: Index, rows: Value | None) -> Value:
+    def _tile_accumulators(self, place: Place, pixel: Index, rows: Value | None) -> Value:
         g = self.geometry
         x_at = self.window_start(place, pixel)
         lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
         ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
         zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
-        sums = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
-        return self._sum(sums, x_at, place.task[1:], ahead, rows)
+        accumulators = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
+        return self._sum(accumulators, x_at, place.task[1:], ahead, rows)
 
     @kernel
     def ahead_of(self, place: Place, pixel: Index, lines: int) -> list[Index]:
@@ -236,9 +237,11 @@ class ConvolutionKernel(TileRows):
 
     @kernel
     def _sum(
-        self, sums: Value, x_at: Value, task: tuple[Value, ...], ahead: list[Index], rows: Value | None
+        self, accumulators: Value, x_at: Value, task: tuple[Value, ...], ahead: list[Index], rows: Value | None
     ) -> Value:
-        """`for block, for r, for s, for c: sums += pixels * weights`; a loop that is not needed has one static turn."""
+        """`for block, for r, for s, for c: accumulators += pixels * weights`; a loop that is not needed has one static
+        turn.
+        """
         g, x, w, once = self.geometry, self.input, self.weights, (0,)
         w_at, needed = task[0], task[1:]
         step, is_point = self.pixel_step(), g.window == (1, 1)
@@ -255,17 +258,17 @@ class ConvolutionKernel(TileRows):
                     for c in range(0, g.depth, depth * g.word) if has_channels else once:
                         at = cell_at + c
                         if g.is_depthwise:
-                            sums = multiply_add_lanes(sums, x, at, step, w, w_at, rows)
+                            accumulators = multiply_add_lanes(accumulators, x, at, step, w, w_at, rows)
                             w_at += self.width
                         else:
                             for line in ahead:
                                 prefetch(w, w_at + line)
                             if g.word > 1:
-                                sums = multiply_add_int8(sums, x, at, step, w, w_at, depth, rows)
+                                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, depth, rows)
                             else:
-                                sums = multiply_add(sums, x, at, (step, 1), w, w_at, depth, rows)
+                                accumulators = multiply_add(accumulators, x, at, (step, 1), w, w_at, depth, rows)
                             w_at += depth * g.word * self.width
-        return sums
+        return accumulators
 
     @kernel
     def blocks_out(self, panel: Value) -> tuple[Index, Value | None]:

@@ -74,8 +74,8 @@ class WinogradKernel:
         tasks = size("tasks", plan.tasks)
         first, last = share(tasks)
         place = slot(tasks, size("slots", plan.slots))
-        sums_at = place * size("task_size", plan.task_size)
-        own = sums_at + output[0] * self.scheme.points
+        accumulators_at = place * size("task_size", plan.task_size)
+        own = accumulators_at + output[0] * self.scheme.points
         groups, pieces = size("groups", plan.cut.groups), size("pieces", plan.pieces)
         per_task = size("per_task", plan.cut.per_task)
         for task in range(first, last):
@@ -90,8 +90,8 @@ class WinogradKernel:
             elif (group == 0) | (task == first):
                 for block in range(size("blocks_in", plan.image.blocks_in)):
                     self._transform_block(n, block, start, count, own)
-            self._multiply(group, count, points_at, sums_at, output, w)
-            self._transform_output(n, group, start, count, sums_at, output)
+            self._multiply(group, count, points_at, accumulators_at, output, w)
+            self._transform_output(n, group, start, count, accumulators_at, output)
 
     @kernel
     def _shared(self, n: Value) -> Value:
@@ -159,9 +159,15 @@ class WinogradKernel:
 
     @kernel
     def _multiply(
-        self, group: Value, count: Value, points_at: Value, sums_at: Value, output: tuple[Value, Value], w: Value
+        self,
+        group: Value,
+        count: Value,
+        points_at: Value,
+        accumulators_at: Value,
+        output: tuple[Value, Value],
+        w: Value,
     ) -> None:
-        """For each point: `sums[patch, k] = sum over c of points[patch, c] * weights[c, k]`."""
+        """For each point: `accumulators[patch, k] = sum over c of points[patch, c] * weights[c, k]`."""
         plan, lanes, shape, points = self.plan, self.lanes, self.shape, self.scheme.points
         panel_size, panels = size("panel_size", plan.panel_size), size("panels_per_group", plan.cut.panels_per_group)
         output_point, output_block = output
@@ -176,23 +182,23 @@ class WinogradKernel:
                     # The prefetch distance: the tile's part of the next panel's lines.
                     ahead = panel_size + patch // shape.pixels * (part * lanes)
                     lines = [ahead + line * lanes for line in range(part)]
-                    sums = fill(0.0, shape.pixels, shape.blocks, lanes)
+                    accumulators = fill(0.0, shape.pixels, shape.blocks, lanes)
                     for block in range(size("blocks_in", plan.image.blocks_in)):
                         block_at = patch_at + block * self.input_block
                         for c in range(0, lanes, _UNROLLED):
                             c_at = block_at + c
                             for line in lines:
                                 prefetch(w, w_at + line)
-                            sums = multiply_add(sums, self.memory, c_at, (lanes, 1), w, w_at, _UNROLLED)
+                            accumulators = multiply_add(accumulators, self.memory, c_at, (lanes, 1), w, w_at, _UNROLLED)
                             w_at += _UNROLLED * shape.blocks * lanes
-                    to = sums_at + point * output_point + panel * shape.blocks * output_block + patch * lanes
-                    self._keep(sums, to, lanes, output_block)
+                    to = accumulators_at + point * output_point + panel * shape.blocks * output_block + patch * lanes
+                    self._keep(accumulators, to, lanes, output_block)
 
     # --- and back
 
     @kernel
     def _transform_output(
-        self, n: Value, group: Value, start: Value, count: Value, sums_at: Value, output: tuple[Value, Value]
+        self, n: Value, group: Value, start: Value, count: Value, accumulators_at: Value, output: tuple[Value, Value]
     ) -> None:
         plan, edge, per_group = self.plan, self.scheme.patch, size("blocks_per_group", self.plan.blocks_per_group)
         output_point, output_block = output
@@ -202,9 +208,9 @@ class WinogradKernel:
         for block in range(min(size("blocks_out", plan.image.blocks_out) - first_block, per_group)):
             for patch in range(count):
                 row, pixel = self._place(start, patch)
-                at = sums_at + block * output_block + patch * self.lanes
-                sums = load_patch(self.memory, at, (patch_row, output_point), (edge, edge, self.lanes), None)
-                result = transform(sums, self.scheme.output_matrix)
+                at = accumulators_at + block * output_block + patch * self.lanes
+                accumulators = load_patch(self.memory, at, (patch_row, output_point), (edge, edge, self.lanes), None)
+                result = transform(accumulators, self.scheme.output_matrix)
                 block_out = first_block + block
                 lane = Span(self.k.constant(0), lane=1)
                 spans = [Span(n), Span(block_out), Span(row, row=rows), Span(pixel, column=pixels), lane]

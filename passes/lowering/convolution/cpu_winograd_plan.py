@@ -79,12 +79,12 @@ class Plan:
 
     @property
     def output_block(self) -> int:
-        """From a block of channels of the sums to the next one."""
+        """From a block of channels of the accumulators to the next one."""
         return self.cut.per_task * self.image.lanes
 
     @property
     def output_point(self) -> int:
-        """From a point of the sums to the next one."""
+        """From a point of the accumulators to the next one."""
         return self.blocks_per_group * self.output_block + self._apart
 
     @property

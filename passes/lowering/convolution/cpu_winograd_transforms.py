@@ -43,8 +43,8 @@ class Scheme:
 def _large_scheme() -> Scheme:
     """F(4x4, 3x3), whose polynomials are evaluated at 0, at plus and minus the roots of 1/2 and of 2, and at infinity.
 
-    With 0, 1, -1, 2, -2 and infinity the largest error is 4 times as large: the transforms of patches and of sums have
-    factors up to 5 and 8, and numbers of different size are added.
+    With 0, 1, -1, 2, -2 and infinity the largest error is 4 times as large: the transforms of patches and of
+    accumulators have factors up to 5 and 8, and numbers of different size are added.
     """
     small, large = 0.5**0.5, 2**0.5
     points = (0, small, -small, large, -large)

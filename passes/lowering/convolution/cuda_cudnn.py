@@ -64,7 +64,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 
 def _epilogue(op: ConvolutionOp, lowering: Lowering) -> LibraryEpilogue | None:
-    """What the library would do with the sums; None where it has none such, or the build does not allow it."""
+    """What the library would do with the accumulators; None where it has none such, or the build does not allow it."""
     if CUDNN not in lowering.target.features or not _is_plain(op, lowering):
         return None
     found = library_epilogue(op, list(op.extras), list(op.access))

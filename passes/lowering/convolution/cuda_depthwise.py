@@ -135,7 +135,7 @@ class _Depthwise:
     def __init__(self, window: Window, lowering: Lowering) -> None:
         op = window.op
         self.window, self.op, places = window, op, lowering.placements
-        self.sums = accumulator_type(op.epilogue)
+        self.accumulator_type = accumulator_type(op.epilogue)
         self.k = k = lowering.kernel("depthwise")
         self.code = NestCode(k, depthwise_nest(op, lowering))
         # Neighbouring threads read neighbouring weights, or the same one.
@@ -156,7 +156,7 @@ class _Depthwise:
         extents[self.place] = ceil_div(whole_blocks, window.results)
         with k.parallel(extents) as loops:
             first = k.mul(loops[self.place], window.results)
-            totals = self._sums(loops, first)
+            totals = self._accumulators(loops, first)
             for result, total in enumerate(totals):
                 at = [*loops]
                 at[self.place] = k.add(first, result)
@@ -168,10 +168,10 @@ class _Depthwise:
                     k.when(inside, lambda at=at, total=total: self._finish(at, total))
         k.finish(self.op)
 
-    def _sums(self, loops: Sequence[SSAValue], first: SSAValue) -> list[SSAValue]:
-        """The sums of a block of results."""
+    def _accumulators(self, loops: Sequence[SSAValue], first: SSAValue) -> list[SSAValue]:
+        """The accumulators of a block of results."""
         k, op, across = self.k, self.op, self.window.across
-        zeros = [k.constant(0, self.sums)] * self.window.results
+        zeros = [k.constant(0, self.accumulator_type)] * self.window.results
         if across is None:
             return self._line(loops, first, None, None, zeros)
         stride, dilation, pre, _ = op.spatial()[across - ROW]
@@ -206,9 +206,9 @@ class _Depthwise:
             element = element_of(op.input.type)
             outside = k.constant(op.padding_value.value.data, scalar_type(element))
             pixel = k.guarded(valid, lambda at=at: k.ready(self.code.load(0, loops, at)), outside)
-            wide = k.scalars(self.sums).cast(pixel, element)
+            wide = k.scalars(self.accumulator_type).cast(pixel, element)
             for result, number in window.meets(offset):
-                s = k.scalars(self.sums)
+                s = k.scalars(self.accumulator_type)
                 totals[result] = s.add(totals[result], s.mul(wide, weights[number]))
         return totals
 
@@ -223,12 +223,12 @@ class _Depthwise:
             tap = k.add(across, along * self.window.taps(last))
         channel = self.code.original(CHANNEL, loops)
         loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
-        return k.scalars(self.sums).cast(k.ready(loaded), element_of(self.op.kernel.type))
+        return k.scalars(self.accumulator_type).cast(k.ready(loaded), element_of(self.op.kernel.type))
 
     def _finish(self, at: Sequence[SSAValue], total: SSAValue) -> None:
         """The epilogue of one result."""
         k, code, count = self.k, self.code, len(self.op.extras)
-        scalars = [k.typed(total, self.sums), *(code.load(1 + position, at) for position in range(count))]
+        scalars = [k.typed(total, self.accumulator_type), *(code.load(1 + position, at) for position in range(count))]
         indices = [code.original(axis, at) if axis else k.constant(0) for axis in range(rank(self.op.output.type))]
         (value,) = k.inline(self.op.epilogue, scalars, indices)
         code.store(value, 1 + count, at)

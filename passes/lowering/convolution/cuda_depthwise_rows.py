@@ -154,7 +154,7 @@ class _Depthwise:
             first = k.constant(0)
             if self.row_loop is not None:
                 at[self.row_loop] = first = k.mul(loops[self.row_loop], block.rows)
-            for row, totals in enumerate(self._sums(loops, first)):
+            for row, totals in enumerate(self._accumulators(loops, first)):
                 here = [*at]
                 if self.row_loop is not None:
                     here[self.row_loop] = k.add(first, row)
@@ -165,8 +165,8 @@ class _Depthwise:
                     k.when(inside, lambda here=here, totals=totals: self.results.store(here, totals))
         k.finish(self.op)
 
-    def _sums(self, loops: Sequence[SSAValue], first: SSAValue) -> list[list[SSAValue]]:
-        """The sums of each column of each row."""
+    def _accumulators(self, loops: Sequence[SSAValue], first: SSAValue) -> list[list[SSAValue]]:
+        """The accumulators of each column of each row."""
         k, block, cells = self.k, self.block, self.block.cells
         s, size = k.scalars(f32), _number(cells.axis.size)
         weights = self._weights(loops)

@@ -97,7 +97,7 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     weights, groups = lowering.known(op.kernel), op.groups.value.data
     if kind is None or byte_width(element_of(op.input.type)) != 1 or weights is None or op.transposed.value.data:
         return None
-    if accumulator_type(op.epilogue) != kind.sums or rank(op.input.type) < 3:
+    if accumulator_type(op.epilogue) != kind.accumulator_type or rank(op.input.type) < 3:
         return None
     count, channels, taps = group_sizes(weights.shape, groups, transposed=False)
     pixels = Pixels(op, channels, _wide(op, channels, lowering), op.padding_value.value.data)

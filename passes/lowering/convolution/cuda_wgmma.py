@@ -69,7 +69,12 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
     kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
-    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+    if (
+        kind is None
+        or weights is None
+        or accumulator_type(op.epilogue) != kind.accumulator_type
+        or not is_pointwise(op)
+    ):
         return None
     if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
         return None

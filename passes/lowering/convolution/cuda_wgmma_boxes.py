@@ -47,7 +47,12 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _problem(op: ConvolutionOp, lowering: Lowering) -> BoxConvolution | None:
     """What there is to do; None where the tactic does not apply."""
     kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
-    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+    if (
+        kind is None
+        or weights is None
+        or accumulator_type(op.epilogue) != kind.accumulator_type
+        or not is_pointwise(op)
+    ):
         return None
     if kind.mma not in MEASURED:
         return None

@@ -57,7 +57,12 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _rows(op: ConvolutionOp, lowering: Lowering) -> RowCopy | None:
     """The copy; None where the tactic does not apply."""
     kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
-    if kind is None or weights is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+    if (
+        kind is None
+        or weights is None
+        or accumulator_type(op.epilogue) != kind.accumulator_type
+        or not is_pointwise(op)
+    ):
         return None
     if kind.mma not in MEASURED:
         return None

@@ -53,15 +53,15 @@ def library_epilogue(op: EpilogueOp, extras: list[SSAValue], access: list[Access
 def _region(kind: LibraryActivation, elements: list[Attribute], result: Attribute) -> Region:
     """What the compiler writes for a bias and an activation."""
     block = Block()
-    sums = Scalars(block, elements[0])
+    accumulators = Scalars(block, elements[0])
     total, *others = arguments_of(block, elements)
     for value, element in zip(others, elements[1:], strict=True):
-        total = sums.add(total, sums.cast(value, element))
+        total = accumulators.add(total, accumulators.cast(value, element))
     activation = _ACTIVATIONS[kind]
     if activation is not None:
         assert is_float(elements[0])
-        total = FORMULAS[activation](sums, total, 0.0, 0.0)
-    yield_as(sums, total, result)
+        total = FORMULAS[activation](accumulators, total, 0.0, 0.0)
+    yield_as(accumulators, total, result)
     return Region(block)
 
 

@@ -114,6 +114,6 @@ class AmxTileKernel(TileKernel):
         """What the registers hold, some rows at a time."""
         tile, count, width = self.registers, piece_of(self.registers), self.registers.columns * LANES
         for piece in range(0, tile.length, count):
-            sums = load(self.memory, piece * width, width, (count, tile.columns, LANES))
+            accumulators = load(self.memory, piece * width, width, (count, tile.columns, LANES))
             row = place.row + piece
-            self.finish(sums, valid, replace(place, row=row))
+            self.finish(accumulators, valid, replace(place, row=row))

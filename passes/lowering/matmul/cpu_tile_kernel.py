@@ -147,53 +147,53 @@ class TileKernel(NamedCode):
 
     @kernel
     def tile(self, height: int, vectors: Vectors, place: Place) -> None:
-        """Some rows of a panel: `sums[i, :] += a[i, k] * w[k, :]` for all k, and the epilogue."""
+        """Some rows of a panel: `accumulators[i, :] += a[i, k] * w[k, :]` for all k, and the epilogue."""
         *batches, row_step, _, step = self.steps(self.product.lhs)
         a_at = self.address([*place.batches, place.row], [*batches, row_step])
         zero = constant(0.0, f32) if self.word == 1 else constant(0, i32)
-        sums = fill(zero, height, self.shape.vectors, self.lanes)
+        accumulators = fill(zero, height, self.shape.vectors, self.lanes)
         if self.word > 1:
-            sums = self._sum_of_packed_int8(sums, a_at, row_step, vectors)
+            accumulators = self._sum_of_packed_int8(accumulators, a_at, row_step, vectors)
         else:
             # Several steps at once need their vectors side by side.
             are_beside = isinstance(vectors.step, int) and vectors.step == self.width
             unrolled, depth = _UNROLLED if are_beside else 1, self.product.depth
             whole = size("whole_depth", depth // unrolled * unrolled)
             for k in range(0, whole, unrolled):
-                sums = self._multiply_add(sums, a_at + k * step, (row_step, step), vectors, k, unrolled)
+                accumulators = self._multiply_add(accumulators, a_at + k * step, (row_step, step), vectors, k, unrolled)
             if depth % unrolled != 0:
                 for k in range(whole, size("depth", depth)):
-                    sums = self._multiply_add(sums, a_at + k * step, (row_step, step), vectors, k, 1)
+                    accumulators = self._multiply_add(accumulators, a_at + k * step, (row_step, step), vectors, k, 1)
         if height == self.shape.rows or self.exact:
-            self.either_edge(place.column, lambda valid: self.finish(sums, valid, place))
+            self.either_edge(place.column, lambda valid: self.finish(accumulators, valid, place))
         else:
             valid = size("columns", self.product.columns) - place.column
-            self.finish(sums, valid, place)
+            self.finish(accumulators, valid, place)
 
     @kernel
     def _multiply_add(
-        self, sums: Value, at: Value, steps: tuple[Index, Index], vectors: Vectors, k: Index, count: int
+        self, accumulators: Value, at: Value, steps: tuple[Index, Index], vectors: Vectors, k: Index, count: int
     ) -> Value:
-        return multiply_add(sums, self.lhs, at, steps, vectors.buffer, vectors.at + k * vectors.step, count)
+        return multiply_add(accumulators, self.lhs, at, steps, vectors.buffer, vectors.at + k * vectors.step, count)
 
     @kernel
-    def _sum_of_packed_int8(self, sums: Value, a_at: Value, row_step: Index, vectors: Vectors) -> Value:
+    def _sum_of_packed_int8(self, accumulators: Value, a_at: Value, row_step: Index, vectors: Vectors) -> Value:
         """Several bytes of a row at a time; those of the last word that are beyond the row are not read."""
         word, depth = self.word, self.product.depth
         assert isinstance(depth, int)
 
-        def add(sums: Value, k: Index, count: int, last: int = FOUR) -> Value:
+        def add(accumulators: Value, k: Index, count: int, last: int = FOUR) -> Value:
             at, w_at = a_at + k * word, vectors.at + k * vectors.step
-            return multiply_add_int8(sums, self.lhs, at, row_step, vectors.buffer, w_at, count, last=last)
+            return multiply_add_int8(accumulators, self.lhs, at, row_step, vectors.buffer, w_at, count, last=last)
 
         words, rest = depth // word, depth % word
         many, whole = size("many_words", words // _UNROLLED * _UNROLLED), size("whole_words", words)
         for k in range(0, many, _UNROLLED):
-            sums = add(sums, k, _UNROLLED)
+            accumulators = add(accumulators, k, _UNROLLED)
         if words % _UNROLLED:
             for k in range(many, whole):
-                sums = add(sums, k, 1)
-        return add(sums, whole, 1, rest) if rest else sums
+                accumulators = add(accumulators, k, 1)
+        return add(accumulators, whole, 1, rest) if rest else accumulators
 
     @kernel
     def either_edge(self, column: Index, then: Callable[[Value | None], None]) -> None:

@@ -78,10 +78,10 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
     kind = unit_kind(*elements)
     if kind is None and elements != (f32, f32):
         return None
-    if accumulator_type(op.epilogue) != (f32 if kind is None else kind.sums):
+    if accumulator_type(op.epilogue) != (f32 if kind is None else kind.accumulator_type):
         return None
     left, right, depth = _factors(op, lowering)
-    if kind is not None and kind.sums != f32:
+    if kind is not None and kind.accumulator_type != f32:
         left, right = _packed(left, lowering), _packed(right, lowering)
         if left.by_depth or right.by_depth:
             return None

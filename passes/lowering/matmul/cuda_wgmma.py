@@ -103,7 +103,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
 def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
     kind = _kind(op, lowering)
-    if kind is None or accumulator_type(op.epilogue) != kind.sums or not is_pointwise(op):
+    if kind is None or accumulator_type(op.epilogue) != kind.accumulator_type or not is_pointwise(op):
         return None
     left, right = _operands(op)
     factors = [_factor(one, op, lowering) for one in (left, right)]

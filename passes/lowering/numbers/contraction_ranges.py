@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-def range_of_sums(op: ConvolutionOp | MatmulOp, store: WeightStore) -> Range | None:
+def accumulator_range(op: ConvolutionOp | MatmulOp, store: WeightStore) -> Range | None:
     """The range of the accumulator of a contraction of integers; None for others, or where it is not known."""
     left, right = op.operands[0], op.operands[1]
     element = element_of(left.type)
@@ -40,4 +40,4 @@ def _rows(op: ConvolutionOp | MatmulOp, weights: Array) -> Array | None:
     return None if op.transposed.value.data else wide.reshape(len(wide), -1)
 
 
-__all__ = ["range_of_sums"]
+__all__ = ["accumulator_range"]

@@ -73,33 +73,35 @@ class CellInRegisters:
         op, k, time = self.op, self.k, self.place(number).time
         return [k.load(op.input, [time, self.sequence, k.constant(gate), self.known]) for gate in range(op.gates)]
 
-    def reset(self, loaded: Sequence[SSAValue], sums: Sequence[SSAValue], states: Sequence[SSAValue]) -> SSAValue:
+    def reset(
+        self, loaded: Sequence[SSAValue], accumulators: Sequence[SSAValue], states: Sequence[SSAValue]
+    ) -> SSAValue:
         """What stands for the hidden state in the product of the last gate."""
-        every = [*sums, self.k.constant(0, f32)]
+        every = [*accumulators, self.k.constant(0, f32)]
         return self.k.inline(self.op.reset, [*self._wide(loaded), *every, *states, *self.extras], [])[0]
 
     def step(
-        self, place: Place, loaded: Sequence[SSAValue], sums: Sequence[SSAValue], states: Sequence[SSAValue]
+        self, place: Place, loaded: Sequence[SSAValue], accumulators: Sequence[SSAValue], states: Sequence[SSAValue]
     ) -> tuple[list[SSAValue], SSAValue]:
         """The states after a step, and what it puts out."""
         k, active = self.k, place.active
-        new = k.inline(self.op.cell, [*self._wide(loaded), *sums, *states, *self.extras], [])
+        new = k.inline(self.op.cell, [*self._wide(loaded), *accumulators, *states, *self.extras], [])
         if active is None:
             return new, new[0]
         kept = [k.value(SelectOp(active, one, old)) for one, old in zip(new, states, strict=True)]
         return kept, k.value(SelectOp(active, new[0], k.constant(0, f32)))
 
-    def scaled(self, sums: Sequence[SSAValue], size: SSAValue) -> list[SSAValue]:
-        """The products that sums of all gates, of integers and steps of a size, stand for."""
+    def scaled(self, accumulators: Sequence[SSAValue], size: SSAValue) -> list[SSAValue]:
+        """The products that pre-activations of all gates, of integers and steps of a size, stand for."""
         s = self.k.scalars(f32)
-        return [s.mul(total, s.mul(size, scale)) for total, scale in zip(sums, self.scale, strict=True)]
+        return [s.mul(total, s.mul(size, scale)) for total, scale in zip(accumulators, self.scale, strict=True)]
 
-    def with_bias(self, sums: Sequence[SSAValue], first: int = 0) -> list[SSAValue]:
-        """Sums of the gates from `first` on, with their biases."""
+    def with_bias(self, accumulators: Sequence[SSAValue], first: int = 0) -> list[SSAValue]:
+        """Pre-activations of the gates from `first` on, with their biases."""
         s = self.k.scalars(f32)
         if not self.bias:
-            return list(sums)
-        return [s.add(total, self.bias[first + gate]) for gate, total in enumerate(sums)]
+            return list(accumulators)
+        return [s.add(total, self.bias[first + gate]) for gate, total in enumerate(accumulators)]
 
     def sent(self, value: SSAValue) -> SSAValue:
         """A number for other cells; zero for units that do not exist, whose products must not matter."""

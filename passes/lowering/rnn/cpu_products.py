@@ -48,11 +48,18 @@ class Products:
         tile: RecurrentTile,
         weights: SSAValue,
         gates: int,
-        sums: Scratch,
+        accumulators: Scratch,
         batch: Dim,
         word: int = 1,
     ) -> None:
-        self.k, self.tile, self.weights, self.gates, self.sums, self.batch = k, tile, weights, gates, sums, batch
+        self.k, self.tile, self.weights, self.gates, self.accumulators, self.batch = (
+            k,
+            tile,
+            weights,
+            gates,
+            accumulators,
+            batch,
+        )
         self.word = word
         self.weights.name_hint = "w"
         self.chosen: SSAValue | None = None
@@ -74,7 +81,7 @@ class Products:
         return self.tile.blocks * self.gates
 
     def multiply(self, hidden: Scratch, first: SSAValue, rows: SSAValue, panel: SSAValue | None = None) -> None:
-        """The sums for `rows` sequences from `first` on, of one panel or of all.
+        """The accumulators for `rows` sequences from `first` on, of one panel or of all.
 
         A single sequence does not compute what others would need.
         """
@@ -102,16 +109,16 @@ class Products:
         def panel(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             number.name_hint = "panel"
             zero = k.constant(0, f32 if self.word == 1 else i32)
-            sums = k.value(TileFillOp(zero, height, self.vectors, tile.lanes))
+            accumulators = k.value(TileFillOp(zero, height, self.vectors, tile.lanes))
             w_at = k.mul(number, self.panel_step)
             w_at.name_hint = "w_at"
-            sums = self._sum(k.constant(0), self.whole, _UNROLLED, sums, hidden, x_at, w_at, rows)
+            accumulators = self._sum(k.constant(0), self.whole, _UNROLLED, accumulators, hidden, x_at, w_at, rows)
             words, rest = divmod(tile.units, self.word)
             if words % _UNROLLED:
-                sums = self._sum(self.whole, self.depth, 1, sums, hidden, x_at, w_at, rows)
+                accumulators = self._sum(self.whole, self.depth, 1, accumulators, hidden, x_at, w_at, rows)
             if rest:
-                sums = self._added(sums, hidden, self.depth, x_at, w_at, 1, rows, rest)
-            self._put(sums, first, number, rows)
+                accumulators = self._added(accumulators, hidden, self.depth, x_at, w_at, 1, rows, rest)
+            self._put(accumulators, first, number, rows)
             return []
 
         if self.chosen is None:
@@ -124,24 +131,24 @@ class Products:
         start: SSAValue,
         stop: SSAValue,
         step: int,
-        sums: SSAValue,
+        accumulators: SSAValue,
         hidden: Scratch,
         x_at: SSAValue,
         w_at: SSAValue,
         rows: SSAValue | None,
     ) -> SSAValue:
         k = self.k
-        block = Block(arg_types=[start.type, sums.type])
+        block = Block(arg_types=[start.type, accumulators.type])
         depth, carried = block.args
-        depth.name_hint, carried.name_hint = "depth", "sums"
+        depth.name_hint, carried.name_hint = "depth", "accumulators"
         with k.inside(block):
             k.insert(scf.YieldOp(self._added(carried, hidden, depth, x_at, w_at, step, rows, self.word)))
-        made = k.insert(scf.ForOp(start, stop, k.constant(step), [sums], block))
+        made = k.insert(scf.ForOp(start, stop, k.constant(step), [accumulators], block))
         return made.results[0]
 
     def _added(
         self,
-        sums: SSAValue,
+        accumulators: SSAValue,
         hidden: Scratch,
         depth: SSAValue,
         x_at: SSAValue,
@@ -150,26 +157,28 @@ class Products:
         rows: SSAValue | None,
         last: int,
     ) -> SSAValue:
-        """The sums with `count` words more, from `depth` on; `last` numbers of the last one count."""
+        """The accumulators with `count` words more, from `depth` on; `last` numbers of the last one count."""
         k = self.k
         x, w = k.add(x_at, k.mul(depth, self.word)), k.add(w_at, k.mul(depth, self.width))
         row_step = k.index(hidden.steps[0])
         if self.word == 1:
             one = k.constant(1)
-            return k.value(TileMultiplyAddOp(sums, hidden.memory, x, row_step, one, self.weights, w, count, rows))
-        return k.value(TileDotAddOp(sums, hidden.memory, x, row_step, self.weights, w, count, rows, last))
+            return k.value(
+                TileMultiplyAddOp(accumulators, hidden.memory, x, row_step, one, self.weights, w, count, rows)
+            )
+        return k.value(TileDotAddOp(accumulators, hidden.memory, x, row_step, self.weights, w, count, rows, last))
 
-    def _put(self, sums: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue | None) -> None:
+    def _put(self, accumulators: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue | None) -> None:
         k, tile = self.k, self.tile
         unit = k.mul(panel, tile.blocks * tile.lanes)
         unit.name_hint = "unit"
-        each = TileForEachOp(sums, rows)
+        each = TileForEachOp(accumulators, rows)
         element, row, vector, lane = each.body.block.args
         with k.inside(each.body.block):
             block, gate = k.div(vector, self.gates), k.rem(vector, self.gates)
-            row_step, gate_step, _ = self.sums.steps
+            row_step, gate_step, _ = self.accumulators.steps
             indices = [first, row, gate, unit, block, lane]
             steps = [row_step, row_step, gate_step, 1, tile.lanes, 1]
-            k.insert(StoreOp(element, self.sums.memory, indices, steps))
+            k.insert(StoreOp(element, self.accumulators.memory, indices, steps))
             k.insert(YieldOp(operands=[[]]))
         k.insert(each)

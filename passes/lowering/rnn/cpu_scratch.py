@@ -1,4 +1,4 @@
-"""The memory between the steps of a recurrent layer on a CPU: states and sums of gates."""
+"""The memory between the steps of a recurrent layer on a CPU: states and pre-activations of gates."""
 
 from __future__ import annotations
 

@@ -87,13 +87,13 @@ class _Steps(TiledLayer):
         return Scratch.at_buffer(self.k, self.buffers[name], shape, name)
 
     def _product(self, part: int) -> Products:
-        """The sums of the gates of one of the products; only who multiplies needs the weights."""
+        """The pre-activations of the gates of one of the products; only who multiplies needs the weights."""
         recurrent = self.lowering.constant_array(self.op.recurrent)
         assert recurrent is not None
         tile, count, start = self.tiles[part], self.gates[part], sum(self.gates[:part])
         weights = self.k.weights(packed(recurrent[:, start : start + count], tile), "recurrent")
-        sums = self._scratch([self.batch, count, tile.width], f"sums_{part}")
-        return Products(self.k, tile, weights, count, sums, self.batch)
+        accumulators = self._scratch([self.batch, count, tile.width], f"sums_{part}")
+        return Products(self.k, tile, weights, count, accumulators, self.batch)
 
     # The kernels.
 
@@ -127,8 +127,8 @@ class _Steps(TiledLayer):
                 work = self.work
 
                 def reset(place: Place) -> None:
-                    sums = [*self._sums(0, place), self.k.constant(0, f32)]
-                    (inner,) = self._inline(op.reset, sums, place)
+                    accumulators = [*self._accumulators(0, place), self.k.constant(0, f32)]
+                    (inner,) = self._inline(op.reset, accumulators, place)
                     work.store(inner, [place.n, place.unit])
 
                 op = self.op

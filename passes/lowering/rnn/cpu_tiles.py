@@ -1,4 +1,5 @@
-"""Recurrent layers on a CPU: each worker takes some sequences through all steps, their sums in register tiles."""
+"""Recurrent layers on a CPU: each worker takes some sequences through all steps, their accumulators in register tiles.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,9 @@ class Place:
 
 
 class TiledLayer:
-    """`parallel (groups of sequences) { for steps { for panels { sums }; [for blocks { reset }; sums]; cells } }`."""
+    """`parallel (groups of sequences) { for steps { for panels { accumulators }; [for blocks { reset }; sums]; cells }
+    }`.
+    """
 
     def __init__(self, op: RnnOp, lowering: Lowering) -> None:
         self.op, self.lowering = op, lowering
@@ -102,8 +105,8 @@ class TiledLayer:
         for tile, count in zip(self.tiles, self.gates, strict=True):
             weights = self.k.weights(packed(recurrent[:, start : start + count], tile, word), "recurrent")
             element = f32 if word == 1 else i32
-            sums = Scratch.of(self.k, self.lowering, [self.batch, count, tile.width], "sums", element)
-            found.append(Products(self.k, tile, weights, count, sums, self.batch, word))
+            accumulators = Scratch.of(self.k, self.lowering, [self.batch, count, tile.width], "accumulators", element)
+            found.append(Products(self.k, tile, weights, count, accumulators, self.batch, word))
             start += count
         return found
 
@@ -143,8 +146,8 @@ class TiledLayer:
             work = self.work
 
             def reset(place: Place) -> None:
-                sums = [*self._sums(0, place), self.k.constant(0, f32)]
-                (inner,) = self._inline(op.reset, sums, place)
+                accumulators = [*self._accumulators(0, place), self.k.constant(0, f32)]
+                (inner,) = self._inline(op.reset, accumulators, place)
                 work.store(inner, [place.n, place.unit])
 
             self._cells(step, first, rows, reset)
@@ -167,8 +170,8 @@ class TiledLayer:
     def _cell(self, place: Place) -> None:
         op, k = self.op, self.k
         n, unit, active = place.n, place.unit, place.active
-        sums = [one for part in range(len(self.gates)) for one in self._sums(part, place)]
-        new = self._inline(op.cell, sums, place)
+        accumulators = [one for part in range(len(self.gates)) for one in self._accumulators(part, place)]
+        new = self._inline(op.cell, accumulators, place)
         out = new[0]
         if active is not None:
             old = [state.load([n, unit]) for state in self.states]
@@ -190,8 +193,8 @@ class TiledLayer:
         back = k.sub(k.sub(end, 1), step)
         return (back if active is None else k.select(active, back, step)), active
 
-    def _sums(self, part: int, place: Place) -> list[SSAValue]:
-        """The sums of the gates of one of the products for a hidden unit, on top of the bias."""
+    def _accumulators(self, part: int, place: Place) -> list[SSAValue]:
+        """The pre-activations of the gates of one of the products for a hidden unit, on top of the bias."""
         op, k = self.op, self.k
         before = sum(self.gates[:part])
         found: list[SSAValue] = []
@@ -207,15 +210,15 @@ class TiledLayer:
         return found
 
     def _sum(self, part: int, gate: int, place: Place) -> SSAValue:
-        return self.products[part].sums.load([place.n, self.k.constant(gate), place.unit])
+        return self.products[part].accumulators.load([place.n, self.k.constant(gate), place.unit])
 
-    def _inline(self, region: Region, sums: Sequence[SSAValue], place: Place) -> list[SSAValue]:
+    def _inline(self, region: Region, accumulators: Sequence[SSAValue], place: Place) -> list[SSAValue]:
         op, k = self.op, self.k
         n, unit, time = place.n, place.unit, place.time
         x = [self._load(op.input, [time, n, k.constant(gate), unit]) for gate in range(op.gates)]
         states = [state.load([n, unit]) for state in self.states]
         extras = [self._load(extra, [unit]) for extra in op.extras]
-        return k.inline(region, [*x, *sums, *states, *extras], [])
+        return k.inline(region, [*x, *accumulators, *states, *extras], [])
 
     # Loops over hidden units, which are lanes.
 

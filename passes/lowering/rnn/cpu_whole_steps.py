@@ -42,7 +42,7 @@ class WholeSteps:
         self._zeros = Scratch.of(k, lowering, [batch], "step_zeros", i32)
         self._depth_sums = None
         if self.word != 1:
-            self._depth_sums = k.weights(recurrent.astype(np.int32).sum(0, dtype=np.int32).reshape(-1), "sums")
+            self._depth_sums = k.weights(recurrent.astype(np.int32).sum(0, dtype=np.int32).reshape(-1), "accumulators")
 
     def round(self, hidden: Scratch, n: SSAValue, units: SSAValue, width: int, lanes: Lanes) -> None:
         """Write the hidden state of sequence `n` in steps."""

@@ -1,9 +1,9 @@
 """All steps of a small recurrent layer in one block, whose warps keep the recurrent weights in registers.
 
 Each warp has eight hidden units, with all of their gates and the whole depth, so that its threads need no others for
-the sums of a cell. What they wait for in a step is one barrier:
+the accumulators of a cell. What they wait for in a step is one barrier:
 
-    for step { x <- input; sums <- weights * hidden; cell; other hidden <- new hidden; barrier }
+    for step { x <- input; accumulators <- weights * hidden; cell; other hidden <- new hidden; barrier }
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.rnn.cell_in_registers import CellInRegisters, fits_narrow
-from mlirt.passes.lowering.rnn.one_block_accumulators import LaneAccumulators, MatrixUnitAccumulators, Sums
+from mlirt.passes.lowering.rnn.one_block_accumulators import Accumulators, LaneAccumulators, MatrixUnitAccumulators
 from mlirt.passes.lowering.rnn.persistent_shape import PersistentShape, one_block_shape
 from mlirt.passes.lowering.rnn.persistent_weights import for_lanes, for_matrix_unit
 from mlirt.passes.lowering.rnn.weights_in_registers import LaneRows, MatrixUnitRows
@@ -53,11 +53,11 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
     if shape.half:
         packed = k.weights(for_matrix_unit(recurrent, shape), "recurrent")
         rows = MatrixUnitRows(k, shape, element_of(op.input.type), lane, warp, packed)
-        sums: Sums = MatrixUnitAccumulators(k, shape, rows, warp, lane)
+        accumulators: Accumulators = MatrixUnitAccumulators(k, shape, rows, warp, lane)
     else:
         packed = k.weights(for_lanes(recurrent, shape), "recurrent")
-        sums = LaneAccumulators(k, shape, LaneRows(k, shape, lane, warp, packed), warp, lane)
-    _Steps(op, k, shape, sums, thread).write()
+        accumulators = LaneAccumulators(k, shape, LaneRows(k, shape, lane, warp, packed), warp, lane)
+    _Steps(op, k, shape, accumulators, thread).write()
     k.function.attributes["close_functions"] = UnitAttr()
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
@@ -81,10 +81,12 @@ def _shape(op: RnnOp) -> PersistentShape | None:
 class _Steps:
     """Every thread computes all of its cells; only those that exist are stored."""
 
-    def __init__(self, op: RnnOp, k: KernelBuilder, shape: PersistentShape, sums: Sums, thread: SSAValue) -> None:
-        self.op, self.k, self.shape, self.sums, self.thread = op, k, shape, sums, thread
-        found = sums.places()
-        self.cells = [CellInRegisters(op, k, sums.unit, one.sequence, shape.units, one.most) for one in found]
+    def __init__(
+        self, op: RnnOp, k: KernelBuilder, shape: PersistentShape, accumulators: Accumulators, thread: SSAValue
+    ) -> None:
+        self.op, self.k, self.shape, self.accumulators, self.thread = op, k, shape, accumulators, thread
+        found = accumulators.places()
+        self.cells = [CellInRegisters(op, k, accumulators.unit, one.sequence, shape.units, one.most) for one in found]
         self.exists = [one.exists for one in found]
         # While a step reads one of two hidden vectors, it writes the other one.
         self.size = shape.sequences * shape.pitch
@@ -123,25 +125,27 @@ class _Steps:
         op, k = self.op, self.k
         parity = k.rem(number, 2)
         source = k.mul(parity, self.size)
-        sums = self._sums(self.hidden, source)
+        accumulators = self._accumulators(self.hidden, source)
         if self.inner is not None:
-            inner = [cell.reset(x[c], sums[c][:-1], states[c]) for c, cell in enumerate(self.cells)]
+            inner = [cell.reset(x[c], accumulators[c][:-1], states[c]) for c, cell in enumerate(self.cells)]
             self._send(inner, self.inner, k.constant(0))
             k.insert(BarrierOp())
-            again = self._sums(self.inner, k.constant(0), op.gates - 1)
-            sums = [[*before[:-1], *last] for before, last in zip(sums, again, strict=True)]
+            again = self._accumulators(self.inner, k.constant(0), op.gates - 1)
+            accumulators = [[*before[:-1], *last] for before, last in zip(accumulators, again, strict=True)]
         places = [cell.place(number) for cell in self.cells]
-        new = [cell.step(places[c], x[c], sums[c], states[c]) for c, cell in enumerate(self.cells)]
+        new = [cell.step(places[c], x[c], accumulators[c], states[c]) for c, cell in enumerate(self.cells)]
         self._send([kept[0] for kept, _ in new], self.hidden, k.sub(k.constant(self.size), source))
         for cell, exists, place, (_, out) in zip(self.cells, self.exists, places, new, strict=True):
             self._where(exists, lambda cell=cell, place=place, out=out: cell.put_out(place, out))
         k.insert(BarrierOp())
         return [kept for kept, _ in new]
 
-    def _sums(self, hidden: SSAValue, start: SSAValue, first: int = 0) -> list[list[SSAValue]]:
-        """For each cell the sums of the gates from `first` on."""
-        found = self.sums.of(hidden, start)
-        return [cell.with_bias(sums[first:], first) for cell, sums in zip(self.cells, found, strict=True)]
+    def _accumulators(self, hidden: SSAValue, start: SSAValue, first: int = 0) -> list[list[SSAValue]]:
+        """For each cell the pre-activations of the gates from `first` on."""
+        found = self.accumulators.of(hidden, start)
+        return [
+            cell.with_bias(accumulators[first:], first) for cell, accumulators in zip(self.cells, found, strict=True)
+        ]
 
     def _send(self, values: Sequence[SSAValue], hidden: SSAValue, start: SSAValue) -> None:
         """Put a number of each cell where all threads find it behind the next barrier."""

@@ -3,7 +3,8 @@
 Each block has eight hidden units. In a step it waits for the hidden state of all blocks, multiplies, computes the cells
 of its units, and sends their hidden state to the others:
 
-    for step { x <- input; hidden <- words; barrier; sums <- weights * hidden; barrier; cell; words <- new hidden }
+    for step { x <- input; hidden <- words; barrier; accumulators <- weights * hidden; barrier; cell; words <- new
+    hidden }
 
 Where there are more sequences than the blocks have threads and registers for, or nobody knows how many, all of this is
 done for some of them after the others.
@@ -173,13 +174,13 @@ class _Steps:
         size = self._products(0, flag, hidden)
 
         def reset() -> list[SSAValue]:
-            sums = self._sums(cell, range(op.gates - 1))
-            self._send(1, cell, cell.reset(loaded, sums, states), flag)
-            return sums
+            accumulators = self._accumulators(cell, range(op.gates - 1))
+            self._send(1, cell, cell.reset(loaded, accumulators, states), flag)
+            return accumulators
 
         def new(first: Sequence[SSAValue]) -> list[SSAValue]:
-            sums = [*first, *self._sums(cell, range(len(first), op.gates), size)]
-            kept, out = cell.step(place, loaded, sums, states)
+            accumulators = [*first, *self._accumulators(cell, range(len(first), op.gates), size)]
+            kept, out = cell.step(place, loaded, accumulators, states)
             self._send(0, cell, kept[0], k.add(flag, 1))
             self._where(exists, lambda: cell.put_out(place, out))
             return kept
@@ -203,7 +204,7 @@ class _Steps:
         k.insert(BarrierOp())
         return size
 
-    def _sums(self, cell: CellInRegisters, gates: range, size: SSAValue | None = None) -> list[SSAValue]:
+    def _accumulators(self, cell: CellInRegisters, gates: range, size: SSAValue | None = None) -> list[SSAValue]:
         totals = [self.products.total(gate, self.local, self.sequence) for gate in gates]
         return cell.with_bias(totals if size is None else cell.scaled(totals, size), gates.start)
 

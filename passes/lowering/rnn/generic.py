@@ -49,15 +49,17 @@ def _step(op: RnnOp, k: KernelBuilder, n: SSAValue, step: SSAValue, length: SSAV
     if op.has_reset:
         work = op.outputs[-1]
         with k.parallel([size]) as (unit,):
-            sums = body.sums(range(gates - 1), states[0], unit)
-            (inner,) = body.inline(op.reset, [*sums, k.constant(0, op.number_type)], unit)
+            accumulators = body.accumulators(range(gates - 1), states[0], unit)
+            (inner,) = body.inline(op.reset, [*accumulators, k.constant(0, op.number_type)], unit)
             body.store(inner, work, [n, unit])
     with k.parallel([size]) as (unit,):
         if op.has_reset:
-            sums = body.sums(range(gates - 1), states[0], unit) + body.sums([gates - 1], op.outputs[-1], unit)
+            accumulators = body.accumulators(range(gates - 1), states[0], unit) + body.accumulators(
+                [gates - 1], op.outputs[-1], unit
+            )
         else:
-            sums = body.sums(range(gates), states[0], unit)
-        new = body.inline(op.cell, sums, unit)
+            accumulators = body.accumulators(range(gates), states[0], unit)
+        new = body.inline(op.cell, accumulators, unit)
         zero = k.constant(0, op.number_type)
         body.store(new[0] if active is None else k.select(active, new[0], zero), outputs, [time, n, unit])
         for value, state in zip(new[1:], states[1:], strict=True):
@@ -85,7 +87,7 @@ class _Unit:
         element = element_of(value.type)
         self.k.store(self.k.scalars(element).cast(number, self.op.number_type), value, indices)
 
-    def sums(self, gates: Sequence[int], hidden: SSAValue, unit: SSAValue) -> list[SSAValue]:
+    def accumulators(self, gates: Sequence[int], hidden: SSAValue, unit: SSAValue) -> list[SSAValue]:
         """For some gates the products of a hidden vector with the unit's recurrent weights, on top of the bias."""
         k, op = self.k, self.op
         numbers = [k.constant(gate) for gate in gates]
@@ -105,7 +107,9 @@ class _Unit:
         return k.loop(dims(op.input.type)[3], start, add)
 
     def _sums_of_integers(self, hidden: SSAValue, unit: SSAValue) -> list[SSAValue]:
-        """As `sums`, of the hidden vector in whole steps with integers: float32 holds them exactly, or nearly so."""
+        """As `accumulators`, of the hidden vector in whole steps with integers: float32 holds them exactly, or nearly
+        so.
+        """
         k, op, units = self.k, self.op, dims(self.op.input.type)[3]
         assert op.scale is not None
         numbers = [k.constant(gate) for gate in range(op.gates)]
@@ -129,10 +133,10 @@ class _Unit:
             found.append(scaled if op.bias is None else s.add(scaled, self.load(op.bias, [gate, unit])))
         return found
 
-    def inline(self, region: Region, sums: Sequence[SSAValue], unit: SSAValue) -> list[SSAValue]:
+    def inline(self, region: Region, accumulators: Sequence[SSAValue], unit: SSAValue) -> list[SSAValue]:
         """A region of the op for this unit."""
         k, op = self.k, self.op
         x = [self.load(op.input, [self.time, self.n, k.constant(gate), unit]) for gate in range(op.gates)]
         states = [self.load(state, [self.n, unit]) for state in op.outputs[1 : 1 + len(op.initial)]]
         extras = [self.load(extra, [unit]) for extra in op.extras]
-        return k.inline(region, [*x, *sums, *states, *extras], [])
+        return k.inline(region, [*x, *accumulators, *states, *extras], [])

@@ -1,4 +1,6 @@
-"""Sums of the gates of eight hidden units, with the recurrent weights of a warp, in the threads that have the cells."""
+"""Pre-activations of the gates of eight hidden units, with the recurrent weights of a warp, in the threads that have
+the cells.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ class CellPlace:
     exists: SSAValue | None
 
 
-class Sums(ABC):
-    """The sums for a warp's units; all threads have equally many cells, of the same unit."""
+class Accumulators(ABC):
+    """The accumulators for a warp's units; all threads have equally many cells, of the same unit."""
 
     unit: SSAValue
 
@@ -40,10 +42,10 @@ class Sums(ABC):
 
     @abstractmethod
     def of(self, hidden: SSAValue, start: SSAValue) -> list[list[SSAValue]]:
-        """For each cell of a thread the sums of all gates, of the hidden vectors from element `start` on."""
+        """For each cell of a thread the pre-activations of all gates, of the hidden vectors from element `start` on."""
 
 
-class MatrixUnitAccumulators(Sums):
+class MatrixUnitAccumulators(Accumulators):
     """Half precision: accumulator (i, j, s, e) of thread (g, t) is gate 2 i + s of unit g, sequence 8 j + 2 t + e."""
 
     def __init__(
@@ -65,7 +67,7 @@ class MatrixUnitAccumulators(Sums):
         return found
 
     def of(self, hidden: SSAValue, start: SSAValue) -> list[list[SSAValue]]:
-        chains = self.rows.sums(hidden, start, _CHAINS)
+        chains = self.rows.accumulators(hidden, start, _CHAINS)
         return [[self._sum(chains, gate, j, e) for gate in range(self.shape.gates)] for j, e in self.columns]
 
     def _sum(self, chains: list[SSAValue], gate: int, j: int, e: int) -> SSAValue:
@@ -74,8 +76,9 @@ class MatrixUnitAccumulators(Sums):
         return parts[0] if len(parts) == 1 else self.k.scalars(f32).add(*parts)
 
 
-class LaneAccumulators(Sums):
-    """Single precision: thread `8 g + u` has the sums of gate g of unit u, and threads 0 to 7 have the cells."""
+class LaneAccumulators(Accumulators):
+    """Single precision: thread `8 g + u` has the accumulators of gate g of unit u, and threads 0 to 7 have the cells.
+    """
 
     def __init__(
         self, k: KernelBuilder, shape: PersistentShape, rows: LaneRows, warp: SSAValue, lane: SSAValue

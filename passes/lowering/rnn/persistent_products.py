@@ -16,7 +16,9 @@ from mlirt.passes.lowering.rnn.weights_in_registers import LaneRows, MatrixUnitR
 
 
 class Products(ABC):
-    """Each warp has the weights of all rows of its block for its share of the depth; `sums` [warp, row, sequence]."""
+    """Each warp has the weights of all rows of its block for its share of the depth; `accumulators` [warp, row,
+    sequence].
+    """
 
     def __init__(
         self, k: KernelBuilder, shape: PersistentShape, element: Attribute, thread: SSAValue, block: SSAValue
@@ -25,8 +27,8 @@ class Products(ABC):
         self.warp, self.lane = k.div(thread, WARP), k.rem(thread, WARP)
         self.part = k.add(k.mul(block, shape.warps), self.warp)
         self.size = -(-shape.sequences * shape.pitch // shape.threads) * shape.threads
-        self.sums = k.value(SharedOp(shape.warps * shape.rows * shape.sequences, f32))
-        self.sums.name_hint = "sums"
+        self.accumulators = k.value(SharedOp(shape.warps * shape.rows * shape.sequences, f32))
+        self.accumulators.name_hint = "accumulators"
 
     def hidden_memory(self) -> SSAValue:
         """Shared memory for one hidden vector [sequence, depth]."""
@@ -44,7 +46,7 @@ class Products(ABC):
         row = k.add(unit, 8 * gate)
         step = shape.rows * shape.sequences
         at = k.add(k.mul(row, shape.sequences), sequence)
-        parts = k.value(LoadFragmentOp(self.sums, at, [step * warp for warp in range(shape.warps)]))
+        parts = k.value(LoadFragmentOp(self.accumulators, at, [step * warp for warp in range(shape.warps)]))
         s = k.scalars(f32)
         values = [k.value(FragmentElementOp(parts, warp)) for warp in range(shape.warps)]
         while len(values) > 1:
@@ -75,7 +77,7 @@ class MatrixUnitProducts(Products):
     def multiply(self, hidden: SSAValue) -> None:
         """Accumulator 2 s + e of tile (i, j) of thread (g, t) has row 16 i + 8 s + g, column 8 j + 2 t + e."""
         k, shape = self.k, self.shape
-        (sums,) = self.rows.sums(hidden, self._share())
+        (accumulators,) = self.rows.accumulators(hidden, self._share())
         width = shape.sequences
         row = k.add(k.mul(self.warp, shape.rows), k.div(self.lane, 4))
         at = k.add(k.mul(row, width), k.mul(k.rem(self.lane, 4), 2))
@@ -86,7 +88,7 @@ class MatrixUnitProducts(Products):
             for s in range(2)
             for e in range(2)
         ]
-        k.insert(StoreFragmentOp(sums, self.sums, at, offsets))
+        k.insert(StoreFragmentOp(accumulators, self.accumulators, at, offsets))
 
 
 class LaneProducts(Products):
@@ -110,7 +112,7 @@ class LaneProducts(Products):
 
         def one(sequence: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             total = self.rows.sum(hidden, k.add(k.mul(sequence, shape.pitch), self._share()))
-            k.insert(StoreOp(total, self.sums, [row, sequence], [shape.sequences, 1]))
+            k.insert(StoreOp(total, self.accumulators, [row, sequence], [shape.sequences, 1]))
             return []
 
         if shape.batch == 1:

@@ -37,7 +37,7 @@ class MatrixUnitRows:
             for step in range(self.steps)
         ]
 
-    def sums(self, hidden: SSAValue, first: SSAValue, chains: int = 1) -> list[SSAValue]:
+    def accumulators(self, hidden: SSAValue, first: SSAValue, chains: int = 1) -> list[SSAValue]:
         """The accumulators of products with the hidden states from element `first` on.
 
         Those of several `chains` are to be added; one need not wait for another.
@@ -51,11 +51,13 @@ class MatrixUnitRows:
             for j in range(columns)
         ]
         count = min(chains, self.steps)
-        sums = [k.value(FillFragmentOp(k.constant(0, f32), 4 * shape.tiles * columns)) for _ in range(count)]
+        accumulators = [k.value(FillFragmentOp(k.constant(0, f32), 4 * shape.tiles * columns)) for _ in range(count)]
         for step, left in enumerate(self.weights):
             right = self._right(loaded, step)
-            sums[step % count] = k.value(MmaOp(self.kind, sums[step % count], left, right, shape.tiles, columns))
-        return sums
+            accumulators[step % count] = k.value(
+                MmaOp(self.kind, accumulators[step % count], left, right, shape.tiles, columns)
+            )
+        return accumulators
 
     def _right(self, loaded: Sequence[SSAValue], step: int) -> SSAValue:
         k = self.k

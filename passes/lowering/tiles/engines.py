@@ -25,12 +25,12 @@ class Engine(ABC):
         """Sums of nothing."""
 
     @abstractmethod
-    def multiply(self, sums: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
-        """The sums with the products of one stage added."""
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+        """The accumulators with the products of one stage added."""
 
     @abstractmethod
-    def keep(self, sums: SSAValue, results: TileMemory) -> None:
-        """Write the sums to shared memory, one row of the tile per line."""
+    def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
+        """Write the accumulators to shared memory, one row of the tile per line."""
 
 
 class MultiplyAdd(Engine):
@@ -48,28 +48,28 @@ class MultiplyAdd(Engine):
         count = len(self.row_offsets) * len(self.column_offsets)
         return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), count))
 
-    def multiply(self, sums: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
         k, unrolled = self.k, 4
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            sums = carried[0]
+            accumulators = carried[0]
             for part in range(unrolled):
                 line = k.add(k.mul(i, unrolled), part)
                 a = self._load(left, left.at(k, stage, line, self.row), self.row_offsets)
                 b = self._load(right, right.at(k, stage, line, self.column), self.column_offsets)
-                sums = k.value(OuterProductOp(sums, a, b))
-            return [sums]
+                accumulators = k.value(OuterProductOp(accumulators, a, b))
+            return [accumulators]
 
-        (result,) = k.loop(self.shape.depth // unrolled, [sums], step)
+        (result,) = k.loop(self.shape.depth // unrolled, [accumulators], step)
         return result
 
     def _load(self, tile: TileMemory, index: SSAValue, offsets: list[int]) -> SSAValue:
         return self.k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
 
-    def keep(self, sums: SSAValue, results: TileMemory) -> None:
+    def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
         offsets = [row * results.pitch + column for row in self.row_offsets for column in self.column_offsets]
         index = results.at(self.k, 0, self.row, self.column)
-        self.k.insert(StoreFragmentOp(sums, results.buffer, index, offsets, wide=True))
+        self.k.insert(StoreFragmentOp(accumulators, results.buffer, index, offsets, wide=True))
 
 
 def _quads(length: int, count: int) -> list[int]:
@@ -105,16 +105,18 @@ class MatrixUnit(Engine):
         self.line8, self.matrix = k.rem(lane, 8), k.div(lane, 8)
 
     def zeros(self) -> SSAValue:
-        return self.k.value(FillFragmentOp(self.k.constant(0, self.kind.sums), 4 * self.tile_rows * self.tile_columns))
+        return self.k.value(
+            FillFragmentOp(self.k.constant(0, self.kind.accumulator_type), 4 * self.tile_rows * self.tile_columns)
+        )
 
-    def multiply(self, sums: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
         k = self.k
         left_at, right_at = self._left_index(left, stage), self._right_index(right, stage)
         for first in range(0, self.shape.depth, self.deep):
             a = self._fragments(left, left_at, first, self.left_by_depth, self.tile_rows)
             b = self._fragments(right, right_at, first, self.right_by_depth, self.tile_columns // 2)
-            sums = k.value(MmaOp(self.kind, sums, a, b, self.tile_rows, self.tile_columns))
-        return sums
+            accumulators = k.value(MmaOp(self.kind, accumulators, a, b, self.tile_rows, self.tile_columns))
+        return accumulators
 
     def _left_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
         """Matrices in the order rows 0-7, rows 8-15 of the first half of the depth, then the same of the second one."""
@@ -137,7 +139,7 @@ class MatrixUnit(Engine):
         step = 16 if by_depth else 16 * tile.pitch
         return self.k.value(LoadMatrixOp(tile.buffer, moved, count, step, transpose=by_depth))
 
-    def keep(self, sums: SSAValue, results: TileMemory) -> None:
+    def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
         k, pitch = self.k, results.pitch
         row = k.add(self.first_row, k.div(self.lane, 4))
         column = k.add(self.first_column, k.mul(k.rem(self.lane, 4), 2))
@@ -148,4 +150,4 @@ class MatrixUnit(Engine):
             for half in range(2)
             for pair in range(2)
         ]
-        k.insert(StoreFragmentOp(sums, results.buffer, results.at(k, 0, row, column), offsets))
+        k.insert(StoreFragmentOp(accumulators, results.buffer, results.at(k, 0, row, column), offsets))

@@ -14,12 +14,14 @@ from mlirt.passes.lowering.tiles.loaders import Loader
 def sum_of_products(
     k: KernelBuilder, engine: Engine, left: Loader, right: Loader, first: SSAValue, steps: SSAValue, stages: int
 ) -> SSAValue:
-    """The sums of `steps` tiles from tile `first` on; afterwards no copy is on its way, and all threads are done."""
+    """The accumulators of `steps` tiles from tile `first` on; afterwards no copy is on its way, and all threads are
+    done.
+    """
     loop = _staged if left.is_async and right.is_async else _through_registers
-    sums = loop(k, engine, left, right, first, steps, stages)
+    accumulators = loop(k, engine, left, right, first, steps, stages)
     k.insert(WaitAsyncOp(0))
     k.insert(BarrierOp())
-    return sums
+    return accumulators
 
 
 def stages_for(left_is_async: bool, right_is_async: bool, wanted: int) -> int:
@@ -47,14 +49,14 @@ def _staged(
     k.loop(stages - 1, [], ahead, ["stage"])
 
     def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-        sums, reading, writing = carried
+        accumulators, reading, writing = carried
         k.insert(WaitAsyncOp(stages - 2))
         k.insert(BarrierOp())
         later = k.named(k.add(i, stages - 1), "later")
         k.when(k.compare("slt", later, steps), lambda: start(k.add(first, later), writing))
         k.insert(CommitAsyncOp())
-        sums = engine.multiply(sums, left.tile, right.tile, reading)
-        return [sums, _next(k, reading, stages), _next(k, writing, stages)]
+        accumulators = engine.multiply(accumulators, left.tile, right.tile, reading)
+        return [accumulators, _next(k, reading, stages), _next(k, writing, stages)]
 
     names = ["step", "total", "reading", "writing"]
     return k.loop(steps, [engine.zeros(), k.constant(0), k.constant(stages - 1)], body, names)[0]
@@ -80,7 +82,7 @@ def _through_registers(
     k.insert(BarrierOp())
 
     def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-        sums, reading = carried
+        accumulators, reading = carried
         writing = k.named(k.sub(k.constant(1), reading), "writing")
         later = k.named(k.add(i, 1), "later")
         more = k.named(k.compare("slt", later, steps), "more")
@@ -93,11 +95,11 @@ def _through_registers(
 
         k.when(more, start)
         k.insert(CommitAsyncOp())
-        sums = engine.multiply(sums, left.tile, right.tile, reading)
+        accumulators = engine.multiply(accumulators, left.tile, right.tile, reading)
         for one, some in zip(held, fragments, strict=True):
             one.put(some, writing)
         k.insert(WaitAsyncOp(0))
         k.insert(BarrierOp())
-        return [sums, writing]
+        return [accumulators, writing]
 
     return k.loop(steps, [engine.zeros(), k.constant(0)], body, ["step", "total", "reading"])[0]

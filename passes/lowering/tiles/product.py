@@ -17,9 +17,9 @@ from mlirt.passes.lowering.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.passes.lowering.tiles.loaders import Loader
 from mlirt.passes.lowering.tiles.main_loop import stages_for, sum_of_products
 from mlirt.passes.lowering.tiles.problem import Plan, Sizes
-from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_sums
+from mlirt.passes.lowering.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_accumulators
 from mlirt.passes.lowering.tiles.shape import WarpTile
-from mlirt.passes.lowering.tiles.tile_memory import TileMemories, sums_pitch
+from mlirt.passes.lowering.tiles.tile_memory import TileMemories, accumulator_pitch
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import scalar_type
 
 _INDEX_LIMIT = 2**31
@@ -74,15 +74,15 @@ def lower_product(
     shape = plan.shape
     place = _place(k, plan)
     stages = stages_for(*operands.are_async, shape.stages)
-    sums_bytes = 4 * shape.rows * sums_pitch(shape.columns)
-    tiles = TileMemories.allocate(k, scalar_type(plan.element), stages, *operands.extents(shape), sums_bytes)
+    accumulator_bytes = 4 * shape.rows * accumulator_pitch(shape.columns)
+    tiles = TileMemories.allocate(k, scalar_type(plan.element), stages, *operands.extents(shape), accumulator_bytes)
     engine = _engine(k, plan, operands, place.thread)
     left, right = operands.make(k, place, tiles)
     part = k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
     first, steps = _range(k, plan, part)
-    sums = sum_of_products(k, engine, left, right, first, steps, stages)
-    kept = tiles.sums(k, shape.rows, shape.columns, epilogue.sums)
-    keep_sums(k, engine, sums, kept)
+    accumulators = sum_of_products(k, engine, left, right, first, steps, stages)
+    kept = tiles.accumulators(k, shape.rows, shape.columns, epilogue.accumulator_type)
+    keep_accumulators(k, engine, accumulators, kept)
     partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 else None
     write = _writer(k, epilogue, partial, borders, part, lowering)
     along_rows = epilogue.is_along_rows(lowering)

@@ -24,7 +24,7 @@ from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What follows the sums of an op: the extra operands with their accesses, the region, and the result."""
+    """What follows the accumulators of an op: the extra operands with their accesses, the region, and the result."""
 
     op: EpilogueOp
     extras: Sequence[SSAValue]
@@ -37,8 +37,8 @@ class Epilogue:
         return self.op.results[0]
 
     @property
-    def sums(self) -> Attribute:
-        """The type of the sums, 4 bytes."""
+    def accumulator_type(self) -> Attribute:
+        """The type of the accumulators, 4 bytes."""
         return accumulator_type(self.op.regions[-1])
 
     def is_along_rows(self, lowering: Lowering) -> bool:
@@ -77,7 +77,7 @@ class Partial:
     """Scratch memory for the parts of split sums: `[part, result..]`."""
 
     def __init__(self, epilogue: Epilogue, parts: int, lowering: Lowering) -> None:
-        self.element = epilogue.sums
+        self.element = epilogue.accumulator_type
         self.sizes = dims(epilogue.output.type)
         self.total: Dim = product(self.sizes)
         self.parts = parts
@@ -147,14 +147,14 @@ class TileResults:
         k.loop(self.shape.columns // self.step, [], body)
 
 
-def keep_sums(k: KernelBuilder, engine: Engine, sums: SSAValue, tile: TileMemory) -> None:
-    """Let all threads see the sums."""
-    engine.keep(sums, tile)
+def keep_accumulators(k: KernelBuilder, engine: Engine, accumulators: SSAValue, tile: TileMemory) -> None:
+    """Let all threads see the accumulators."""
+    engine.keep(accumulators, tile)
     k.insert(BarrierOp())
 
 
 class PartCode:
-    """Stores of the sums of one part."""
+    """Stores of the accumulators of one part."""
 
     def __init__(self, k: KernelBuilder, epilogue: Epilogue, partial: Partial, nest: Nest, part: SSAValue) -> None:
         """`nest` has the scratch memory as its last operand."""

@@ -36,32 +36,37 @@ class TileMemory:
 
 @dataclass(frozen=True)
 class TileMemories:
-    """The shared memory of a block: tiles of both operands, and after the last of them the sums."""
+    """The shared memory of a block: tiles of both operands, and after the last of them the accumulators."""
 
     left: TileMemory
     right: TileMemory
 
     @staticmethod
     def allocate(
-        k: KernelBuilder, element: Attribute, stages: int, left: tuple[int, int], right: tuple[int, int], sums: int
+        k: KernelBuilder,
+        element: Attribute,
+        stages: int,
+        left: tuple[int, int],
+        right: tuple[int, int],
+        accumulators: int,
     ) -> TileMemories:
-        """Room for tiles of (lines, width) elements, and in the same place for `sums` bytes of sums."""
+        """Room for tiles of (lines, width) elements, and in the same place for `accumulators` bytes of accumulators."""
         size = byte_width(element)
         pitches = [width + _PADDING // size for _, width in (left, right)]
         start = stages * left[0] * pitches[0]
         count = start + stages * right[0] * pitches[1]
-        buffer = k.value(SharedOp(max(count, -(-sums // size)), element))
+        buffer = k.value(SharedOp(max(count, -(-accumulators // size)), element))
         buffer.name_hint = "tiles"
         return TileMemories(TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1]))
 
-    def sums(self, k: KernelBuilder, rows: int, columns: int, element: Attribute) -> TileMemory:
-        """The place of the sums, numbers of 4 bytes, once nobody reads the tiles any more."""
-        pitch = sums_pitch(columns)
+    def accumulators(self, k: KernelBuilder, rows: int, columns: int, element: Attribute) -> TileMemory:
+        """The place of the accumulators, numbers of 4 bytes, once nobody reads the tiles any more."""
+        pitch = accumulator_pitch(columns)
         buffer = k.value(ReuseSharedOp(self.left.buffer, rows * pitch, element))
-        buffer.name_hint = "sums"
+        buffer.name_hint = "accumulators"
         return TileMemory(buffer, 0, rows, columns, pitch)
 
 
-def sums_pitch(columns: int) -> int:
-    """The distance between rows of sums."""
+def accumulator_pitch(columns: int) -> int:
+    """The distance between rows of accumulators."""
     return columns + _PADDING // byte_width(f32)

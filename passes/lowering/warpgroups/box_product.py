@@ -65,7 +65,7 @@ class BoxProduct:
         self.blocks: Dim = minimum(rows.tiles, max(1, k.lowering.target.gpu.processors // self.across))
         sizes = GroupSizes(rows.pixels, columns, (), slabs)
         self.results = TileResults(
-            k, tile.sums, sizes, epilogue, in_fragment_order=self.weights.in_fragment_order, places=rows
+            k, tile.own_tile, sizes, epilogue, in_fragment_order=self.weights.in_fragment_order, places=rows
         )
         self.steps = slabs * len(self.boxes.taps)
         self.line = kind.line // byte_width(kind.element)
@@ -161,7 +161,7 @@ class BoxProduct:
                     work = Work(tile_of(turn), column, place(0))
                     pieces = results.begin(thread, place(0), work, turn)
                     leads = leads_warpgroup(thread)
-                    total = zeros(self.kind.sums, tile.columns // 2)
+                    total = zeros(self.kind.accumulator_type, tile.columns // 2)
                     if order is not None:
                         # The one before has begun all its products: it writes results while this one multiplies.
                         # Barriers tell phases apart by parity: nobody may wait for the phase after the next one.
@@ -185,7 +185,7 @@ class BoxProduct:
 
     @kernel
     def _add_box(self, total: Value, box: PixelBox, boxes: SharedTile, weights: Value, first: Index) -> Value:
-        """The sums with what the positions of the window find in a box; their weights begin at step `first`."""
+        """The accumulators with what the positions of the window find in a box; their weights begin at step `first`."""
         across, taps = len(box.across.taps), len(list(box.taps))
 
         def add(total: Value, tap: Index) -> Value:

@@ -71,7 +71,7 @@ class BoxTile(Tile):
         return self.groups * (WARPGROUP + WARP)
 
     @property
-    def sums(self) -> OwnTile:
+    def own_tile(self) -> OwnTile:
         """What a warpgroup multiplies at once."""
         return OwnTile(ROWS, self.columns, self.stages, ping_pong=self.groups, extra=self.extra)
 
@@ -102,7 +102,7 @@ class BoxWork:
 
     def shared_bytes(self, tile: BoxTile) -> int:
         boxes = tile.groups * tile.stages * self.lines * self.line
-        return self.known_bytes(tile) + boxes + tile.sums.slots_bytes + _BARRIERS
+        return self.known_bytes(tile) + boxes + tile.own_tile.slots_bytes + _BARRIERS
 
     def allows(self, tile: BoxTile) -> bool:
         """Whether a tile can do the work."""

@@ -24,14 +24,14 @@ from mlirt.passes.lowering.warpgroups.tile_results import TileResults
 
 
 class ClusterAccumulators:
-    """The sums of a block's tile in shared memory, where the other blocks of its cluster read them."""
+    """The accumulators of a block's tile in shared memory, where the other blocks of its cluster read them."""
 
     def __init__(self, tile: GroupTile, element: Attribute, results: TileResults, thread: Value) -> None:
         self.tile, self.element, self.results, self.thread = tile, element, results, thread
-        self.memory = shared_memory("sums", tile.rows * tile.pitch, element)
+        self.memory = shared_memory("accumulators", tile.rows * tile.pitch, element)
 
     @kernel
-    def keep(self, sums: Value, in_fragment_order: bool) -> None:
+    def keep(self, accumulators: Value, in_fragment_order: bool) -> None:
         """Write this block's sums to shared memory."""
         thread, pitch, width = self.thread, self.tile.pitch, self.results.width
         lane, warp = thread % 32, thread // 32
@@ -41,7 +41,7 @@ class ClusterAccumulators:
         blocks = static_range(self.tile.columns // 8)
         places = [QUAD * width * (j // in_group) + step * (j % in_group) for j in blocks]
         offsets = [8 * h * pitch + place + e for place in places for h in (0, 1) for e in (0, 1)]
-        store_fragment(sums, self.memory, row * pitch + column, Access(offsets, wide=True))
+        store_fragment(accumulators, self.memory, row * pitch + column, Access(offsets, wide=True))
 
     @kernel
     def write(self, work: Work) -> None:
@@ -58,7 +58,7 @@ class ClusterAccumulators:
                 row, column = start + place // across, place % across * width
                 if (number + 1) * WARPGROUP <= places or place < places:
                     self._add_row(others, work, row, column)
-        sync_cluster()  # no block may end while another one reads its sums
+        sync_cluster()  # no block may end while another one reads its accumulators
 
     @kernel
     def _add_row(self, others: Sequence[Value], work: Work, row: Value, column: Value) -> None:
@@ -66,5 +66,5 @@ class ClusterAccumulators:
         width = self.results.width
         index = row * self.tile.pitch + column
         parts = [load_fragment(other, index, Access(static_range(width), wide=True)) for other in others]
-        sums = elementwise(lambda *numbers: sum(numbers), self.element, *parts)
-        self.results.write_row(sums, work.row + row, work.column + column, work.batch)
+        accumulators = elementwise(lambda *numbers: sum(numbers), self.element, *parts)
+        self.results.write_row(accumulators, work.row + row, work.column + column, work.batch)

@@ -231,7 +231,9 @@ class GroupProduct:
         split = self.tile.split
         work = self._work_of_block(block_id() // split)
         first, steps = self._range()
-        cluster = ClusterAccumulators(self.tile, self.kind.sums, self.results, thread) if split > 1 else None
+        cluster = (
+            ClusterAccumulators(self.tile, self.kind.accumulator_type, self.results, thread) if split > 1 else None
+        )
         warp = warp_uniform(thread // WARP)
         if warp == WARPGROUP // WARP:
             if thread == WARPGROUP:

@@ -79,12 +79,12 @@ class GroupTile(Tile):
 
     @property
     def pitch(self) -> int:
-        """Between rows of sums in shared memory, so that neighbouring rows start in other banks."""
+        """Between rows of accumulators in shared memory, so that neighbouring rows start in other banks."""
         return self.columns + 8
 
     @property
-    def sums_bytes(self) -> int:
-        """Of the sums that the blocks of a cluster add up."""
+    def accumulator_bytes(self) -> int:
+        """Of the accumulators that the blocks of a cluster add up."""
         return self.rows * self.pitch * _SUM_BYTES if self.split > 1 else 0
 
     @property
@@ -100,7 +100,7 @@ class GroupTile(Tile):
     @property
     def shared_bytes(self) -> int:
         barriers = (2 + (self.ping_pong > 0) + 2 * (self.extra > 0)) * _BARRIER_BYTES
-        return self.stages * self.stage_bytes + self.sums_bytes + self.slots_bytes + barriers
+        return self.stages * self.stage_bytes + self.accumulator_bytes + self.slots_bytes + barriers
 
     @property
     def fits(self) -> bool:

@@ -35,9 +35,9 @@ class Kind:
     """Bytes of a tile along the depth."""
 
     @property
-    def sums(self) -> Attribute:
-        """The type of the sums."""
-        return self.mma.sums
+    def accumulator_type(self) -> Attribute:
+        """The type of the accumulators."""
+        return self.mma.accumulator_type
 
     @staticmethod
     def of(left: Attribute, right: Attribute, target: Target) -> Kind | None:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 _PIECE = 16  # bytes
-_QUAD, _PAIR = 4, 2  # threads that share a row of sums, and neighbouring sums of one of them
+_QUAD, _PAIR = 4, 2  # threads that share a row of accumulators, and neighbouring sums of one of them
 
 
 def packed_rows(array: Array) -> Array:

@@ -74,7 +74,7 @@ class Pipeline:
         A stage is given back when the product after its own has begun, the last one by `finish`.
         """
         left, right = self.sources
-        total = zeros(self.kind.sums, self.tile.columns // 2)
+        total = zeros(self.kind.accumulator_type, self.tile.columns // 2)
         own, previous = group * (ROWS * self.kind.line // self.size), 0
         for step in range(steps):
             self.full[stage].wait(parity)

@@ -207,7 +207,7 @@ class RowEpilogue:
 
     def write(
         self,
-        sums: SSAValue,
+        accumulators: SSAValue,
         extras: Sequence[SSAValue],
         at: Sequence[SSAValue],
         column: SSAValue,
@@ -218,8 +218,8 @@ class RowEpilogue:
 
         `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
         """
-        k, count = self.k, length(sums)
-        values = [sums, *extras]
+        k, count = self.k, length(accumulators)
+        values = [accumulators, *extras]
         for number in self.floats:
             values[number] = k.value(FloatFragmentOp(values[number]))
         result = self._apply(values, count)

@@ -32,7 +32,9 @@ _WORD = 4  # bytes of a register
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns of a row that a thread computes at once, `first` .. of its sums; `extras` by number, as far as read."""
+    """Columns of a row that a thread computes at once, `first` .. of its accumulators; `extras` by number, as far as
+    read.
+    """
 
     first: int
     count: int
@@ -111,12 +113,12 @@ class TileResults:
 
     def _early(self) -> Collection[int]:
         """The numbers of the extra operands that are read before the products."""
-        epilogue, sums = self.epilogue, self.tile.columns // 2
+        epilogue, accumulators = self.epilogue, self.tile.columns // 2
         copied = None if self.ahead_of_time is None else self.ahead_of_time.number
         moving = [number for number in epilogue.extras if not epilogue.is_fixed(number) and number != copied]
-        registers = sums + sum(sums * epilogue.bytes_of(number) // _WORD for number in moving)
+        registers = accumulators + sum(accumulators * epilogue.bytes_of(number) // _WORD for number in moving)
         fixed = [number for number in epilogue.extras if epilogue.is_fixed(number)]
-        shared = sum(sums // 2 * epilogue.bytes_of(number) // _WORD for number in fixed)
+        shared = sum(accumulators // 2 * epilogue.bytes_of(number) // _WORD for number in fixed)
         if self.ahead is None and registers + shared <= _REGISTERS:
             return [number for number in epilogue.extras if number != copied]
         return moving if registers <= _REGISTERS else ()
@@ -168,10 +170,10 @@ class TileResults:
             ]
         return Results([self._read(piece, self.early) for piece in pieces], use, place)
 
-    def write(self, sums: SSAValue, results: Results) -> None:
-        """The results, once the sums are there."""
+    def write(self, accumulators: SSAValue, results: Results) -> None:
+        """The results, once the accumulators are there."""
         pieces, copied, use = results.pieces, self.ahead_of_time, results.use
-        joined = self.k.value(JoinColumnsOp(sums, self.joined))
+        joined = self.k.value(JoinColumnsOp(accumulators, self.joined))
         ahead = len(pieces) if self.ahead is None else self.ahead
         if copied is not None and use is not None:
             copied.wait(use)
@@ -192,11 +194,11 @@ class TileResults:
             piece = replace(piece, extras=(*piece.extras, (copied.number, value)))
         return self._read(piece, self.epilogue.extras)
 
-    def write_row(self, sums: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
+    def write_row(self, accumulators: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
         """The results of neighbouring columns of a row."""
         place, is_row = self.places.place(Work(value_of(row), value_of(column), value_of(batch)), self.k.constant(0))
         piece = Piece(0, self.width, self.epilogue.at(batch, place), column, self._valid(column), is_row)
-        self._write(sums, self._read(piece, self.epilogue.extras))
+        self._write(accumulators, self._read(piece, self.epilogue.extras))
 
     def _valid(self, column: SSAValue) -> SSAValue | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
@@ -208,9 +210,9 @@ class TileResults:
         read = {number: self.epilogue.read(number, *place) for number in wanted if number not in have}
         return replace(piece, extras=tuple((have | read).items()))
 
-    def _write(self, sums: SSAValue, piece: Piece) -> None:
+    def _write(self, accumulators: SSAValue, piece: Piece) -> None:
         extras = [value for _, value in sorted(piece.extras, key=lambda extra: extra[0])]
-        self.epilogue.write(sums, extras, piece.at, piece.column, piece.valid, piece.is_row)
+        self.epilogue.write(accumulators, extras, piece.at, piece.column, piece.valid, piece.is_row)
 
 
 def _divides(tile: int, size: Dim) -> bool:

@@ -17,7 +17,7 @@ _UI8 = IntegerType(8, Signedness.UNSIGNED)
 
 
 class Combination:
-    """The sum or the largest of elements of a pooling layer's input, in the type `sums`.
+    """The sum or the largest of elements of a pooling layer's input, in the type `accumulator_type`.
 
     `start` is that of no elements; `outside` is an element that changes nothing.
     """
@@ -27,27 +27,27 @@ class Combination:
         self.element, self.accumulator = element_of(op.input.type), accumulator_of(op.epilogue)
         # The largest of some halves is one of them; bytes are compared in whole registers, where they need no care.
         compared: dict[Attribute, Attribute] = {f16: f16, i8: i32, _UI8: i32}
-        self.sums = compared.get(self.element, self.accumulator) if self.is_max else self.accumulator
+        self.accumulator_type = compared.get(self.element, self.accumulator) if self.is_max else self.accumulator
         kind = ReductionKind.MAX if self.is_max else ReductionKind.ADD
-        self.start = number(k, neutral(kind, element_name(self.sums)), self.sums)
+        self.start = number(k, neutral(kind, element_name(self.accumulator_type)), self.accumulator_type)
         self.outside = number(k, neutral(kind, element_name(self.element)), self.element)
 
     def of(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Two parts of a window as one."""
         k = self.k
-        s = k.scalars(self.sums)
+        s = k.scalars(self.accumulator_type)
         combined = s.max if self.is_max else s.add
-        return k.typed(combined(k.ready(a), k.ready(b)), self.sums)
+        return k.typed(combined(k.ready(a), k.ready(b)), self.accumulator_type)
 
     def part(self, element: SSAValue) -> SSAValue:
         """An element of the input as a part of a window."""
         k = self.k
-        return k.typed(k.scalars(self.sums).cast(k.ready(element), self.element), self.sums)
+        return k.typed(k.scalars(self.accumulator_type).cast(k.ready(element), self.element), self.accumulator_type)
 
     def total(self, part: SSAValue) -> SSAValue:
         """What a whole window is combined to, as the epilogue takes it."""
         k = self.k
-        return k.typed(k.scalars(self.accumulator).cast(k.ready(part), self.sums), self.accumulator)
+        return k.typed(k.scalars(self.accumulator).cast(k.ready(part), self.accumulator_type), self.accumulator)
 
 
 def strip_lines(axis: Axis, rows: int) -> list[int]:

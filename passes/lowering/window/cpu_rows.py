@@ -125,7 +125,7 @@ class _Rows:
         self.posts = [k.size(post) if op.includes_padding else None for post in op.post_padding.dims()]
         self.lengths = [k.size(axis.length) for axis in window_axes(op)]
         self.width, self.pre = k.size(nest.extents[-1]), k.size(self.along.pre)
-        self.kept = k.value(WorkerMemoryOp(self.combination.sums, _KEPT))
+        self.kept = k.value(WorkerMemoryOp(self.combination.accumulator_type, _KEPT))
 
     def write(self) -> None:
         k, nest, size = self.k, self.nest, _results_kept(self.along, self.lanes)

@@ -118,8 +118,8 @@ class _Strips:
             if axis < len(self.axes):
                 start, code, size = starts[axis], self.arithmetic[axis], self.axes[axis].size
 
-                def step(tap: SSAValue, sums: list[SSAValue]) -> list[SSAValue]:
-                    return taps(axis + 1, [*cells, self._cell(axis, start, tap)], sums)
+                def step(tap: SSAValue, accumulators: list[SSAValue]) -> list[SSAValue]:
+                    return taps(axis + 1, [*cells, self._cell(axis, start, tap)], accumulators)
 
                 if not isinstance(size, int) or self._reads() > _MOST_READS:
                     return k.loop(code.taps, totals, step)

@@ -17,7 +17,7 @@ def found(*lines: str) -> list[str]:
     return [f"{one.instruction}: {one.reason}" for one in violations(parse_listing(text))]
 
 
-def test_sums_that_were_waited_for() -> None:
+def test_accumulators_that_were_waited_for() -> None:
     assert (
         found("WARPGROUP.ARRIVE ;", PRODUCT, "IADD3 R2, R3, R4, RZ ;", WAIT, "STG.E.128 desc[UR4][R2.64], R24 ;") == []
     )
@@ -27,7 +27,7 @@ def test_sums_that_were_waited_for() -> None:
     "use",
     [
         "F2FP.F16.F32.PACK_AB R2, R39, R38 ;",  # reads the last sum
-        "STG.E.128 desc[UR4][R2.64], R22 ;",  # reads the two registers before the sums and two of them
+        "STG.E.128 desc[UR4][R2.64], R22 ;",  # reads the two registers before the accumulators and two of them
         "CS2R R38, SRZ ;",
         "IMAD.WIDE R23, R2, 0x2, R4 ;",  # writes the register after the one in its text
         "@P0 MOV R30, RZ ;",
@@ -38,18 +38,18 @@ def test_sums_that_were_waited_for() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("wait", ["", "WARPGROUP.DEPBAR.LE gsb0, 0x1 ;", "@!P0 WARPGROUP.DEPBAR.LE gsb0, 0x0 ;"])
-def test_sums_that_are_used_too_early(use: str, wait: str) -> None:
+def test_accumulators_that_are_used_too_early(use: str, wait: str) -> None:
     assert len(found(PRODUCT, *([wait] if wait else []), use, WAIT)) == 1
 
 
-def test_half_precision_sums_are_half_as_many() -> None:
+def test_half_precision_accumulators_are_half_as_many() -> None:
     product = "HGMMA.64x32x16.F16 R24, gdesc[UR4], R24, gsb0 ;"
     assert found(product, "MOV R2, R32 ;", WAIT) == []
     assert len(found(product, "MOV R2, R31 ;", WAIT)) == 1
 
 
 def test_waits_count_groups() -> None:
-    """Six groups with sums of their own: two are left, the four before are done."""
+    """Six groups with accumulators of their own: two are left, the four before are done."""
     groups = [f"HGMMA.64x8x16.F32 R{24 + 4 * k}, gdesc[UR4], RZ, !UPT, gsb0 ;" for k in range(6)]
     one = "WARPGROUP.DEPBAR.LE gsb0, 0x2 ;"
     assert found(*groups, one, "MOV R2, R39 ;", WAIT) == []

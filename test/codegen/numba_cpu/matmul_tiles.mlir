@@ -16,10 +16,10 @@
 // CHECK:               for tile in range(low, minimum(high, whole_tiles)):
 // CHECK-NEXT:              row = tile * 14
 // CHECK-NEXT:              a_at = row * row_step
-// CHECK-NEXT:              sums = tile_fill(float32(0.0), 14, 2, 16)
+// CHECK-NEXT:              accumulators = tile_fill(float32(0.0), 14, 2, 16)
 // CHECK-NEXT:              for k in range(0, whole_depth, 4):
-// CHECK:                       tile_multiply_add(sums, a, a_at + k, row_step, 1, panels, w_at + k * 32, 4)
-// CHECK:                   tile_for_each(sums, [[K]]_finish, (row, column, bias, output, step))
+// CHECK:                       tile_multiply_add(accumulators, a, a_at + k, row_step, 1, panels, w_at + k * 32, 4)
+// CHECK:                   tile_for_each(accumulators, [[K]]_finish, (row, column, bias, output, step))
 // CHECK-NEXT:          if high > whole_tiles:
 // CHECK:                   tile_fill(float32(0.0), 4, 2, 16)
 func.func @main(%a: tensor<32x8xf32>, %bias: tensor<64xf32>) -> tensor<32x64xf32> {
@@ -54,7 +54,7 @@ func.func @main(%a: tensor<32x8xf32>, %bias: tensor<64xf32>) -> tensor<32x64xf32
 // CHECK-NEXT:                      tile = tile_load_transposed(b, at, {{step_[0-9]}}, 16)
 // CHECK-NEXT:                      to = packed_at + k * 64 + beside
 // CHECK-NEXT:                      tile_for_each(tile, [[K]]_finish, (panels, to))
-// CHECK:                   tile_multiply_add(sums, a, a_at + {{k_[0-9]}}, row_step, 1, panels, packed_at + {{k_[0-9]}} * 64, 4)
+// CHECK:                   tile_multiply_add(accumulators, a, a_at + {{k_[0-9]}}, row_step, 1, panels, packed_at + {{k_[0-9]}} * 64, 4)
 func.func @main(%a: tensor<2x64x64xf32>, %b: tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
   %y = fused.matmul %a, %b {transpose_rhs = true} : (tensor<2x64x64xf32>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32> {
   ^bb0(%acc: f32):

@@ -60,8 +60,8 @@ kernel.func @own(%y: memref<?xf32>, %n: index, %slots: index, %size: index) {
 // Windows: products lane by lane, and extremes.
 // CHECK-LABEL: def window(params, worker, workers):
 // CHECK:           t = tile_fill(float32(-inf), 4, 1, 8)
-// CHECK-NEXT:      sums = tile_multiply_add_lanes(t, x, 3, 16, w, 8)
-// CHECK-NEXT:      most = tile_maximum(sums, x, 3, 16)
+// CHECK-NEXT:      accumulators = tile_multiply_add_lanes(t, x, 3, 16, w, 8)
+// CHECK-NEXT:      most = tile_maximum(accumulators, x, 3, 16)
 // CHECK-NEXT:      tile_for_each(most, window_finish, (y,))
 kernel.func @window(%x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) {
   %c3 = arith.constant 3 : index
@@ -69,8 +69,8 @@ kernel.func @window(%x: memref<?xf32>, %w: memref<?xf32>, %y: memref<?xf32>) {
   %c16 = arith.constant 16 : index
   %low = arith.constant 0xff800000 : f32
   %t = kernel.tile_fill %low : f32 -> vector<4x1x8xf32>
-  %sums = kernel.tile_multiply_add_lanes %t, %x[%c3] rows %c16, %w[%c8] : vector<4x1x8xf32>, memref<?xf32>, memref<?xf32> -> vector<4x1x8xf32>
-  %most = kernel.tile_combine max %sums, %x[%c3] rows %c16 : vector<4x1x8xf32>, memref<?xf32> -> vector<4x1x8xf32>
+  %accumulators = kernel.tile_multiply_add_lanes %t, %x[%c3] rows %c16, %w[%c8] : vector<4x1x8xf32>, memref<?xf32>, memref<?xf32> -> vector<4x1x8xf32>
+  %most = kernel.tile_combine max %accumulators, %x[%c3] rows %c16 : vector<4x1x8xf32>, memref<?xf32> -> vector<4x1x8xf32>
   kernel.tile_for_each %most : vector<4x1x8xf32> {
   ^bb0(%v: f32, %i: index, %j: index, %lane: index):
     kernel.store %v, %y [%i, %lane] strides [8, 1] : f32, memref<?xf32>
@@ -113,8 +113,8 @@ kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: ind
 // CHECK-NEXT:      store(y, 0, bits_as_uint8(int8(int32_in_range(clamped))))
 // CHECK-LABEL: def bytes(params, worker, workers):
 // CHECK:           t = tile_fill(int32(0), 4, 1, 8)
-// CHECK-NEXT:      sums = tile_dot_add(t, x, 3, 16, w, 8, 2, 3)
-// CHECK-NEXT:      some = tile_dot_add_first(sums, x, 3, 16, w, 8, 1, 4, 2)
+// CHECK-NEXT:      accumulators = tile_dot_add(t, x, 3, 16, w, 8, 2, 3)
+// CHECK-NEXT:      some = tile_dot_add_first(accumulators, x, 3, 16, w, 8, 1, 4, 2)
 kernel.func @bytes(%x: memref<?xui8>, %w: memref<?xi8>, %y: memref<?xui8>, %a: f32) {
   %c2 = arith.constant 2 : index
   %c3 = arith.constant 3 : index
@@ -125,8 +125,8 @@ kernel.func @bytes(%x: memref<?xui8>, %w: memref<?xi8>, %y: memref<?xui8>, %a: f
   %low = arith.constant 0.0 : f32
   %high = arith.constant 255.0 : f32
   %t = kernel.tile_fill %zero : i32 -> vector<4x1x8xi32>
-  %sums = kernel.tile_dot_add %t, %x[%c3] rows %c16, %w[%c8] {depth = 2 : i64, last = 3 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
-  %some = kernel.tile_dot_add %sums, %x[%c3] rows %c16 first %c2, %w[%c8] {depth = 1 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
+  %accumulators = kernel.tile_dot_add %t, %x[%c3] rows %c16, %w[%c8] {depth = 2 : i64, last = 3 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
+  %some = kernel.tile_dot_add %accumulators, %x[%c3] rows %c16 first %c2, %w[%c8] {depth = 1 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
   kernel.tile_for_each %some : vector<4x1x8xi32> {
   ^bb0(%v: i32, %i: index, %j: index, %lane: index):
     %0 = arith.sitofp %v : i32 to f32

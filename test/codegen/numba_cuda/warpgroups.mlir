@@ -70,11 +70,11 @@ func.func @stays(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>) -> tensor<51
 // CHECK-NEXT:                  load(matrix, {{.*}})
 // CHECK:           else:
 // CHECK-NEXT:          wait_dependency()
-// CHECK:               store({{.*}}, sums, {{.*}})
+// CHECK:               store({{.*}}, accumulators, {{.*}})
 // CHECK-NEXT:      cluster_barrier()
 // CHECK-NEXT:      if thread < 128:
-// CHECK:               remote(sums, 0)
-// CHECK:               remote(sums, 3)
+// CHECK:               remote(accumulators, 0)
+// CHECK:               remote(accumulators, 3)
 // CHECK:           cluster_barrier()
 func.func @shares(%x: tensor<64x1024xf16>) -> tensor<64x64xf16> {
   %w = trt.constant {value = dense<1.0> : tensor<64x1024xf16>} : tensor<64x1024xf16>

@@ -1,7 +1,7 @@
 // RUN: rt-opt %s --split-input-file --verify-diagnostics
 
 func.func @amx_begin_c1() {
-  // expected-error@+1 {{C1: kernel.amx_begin: 2 x 3 sums and their factors take 11 of 8 registers}}
+  // expected-error@+1 {{C1: kernel.amx_begin: 2 x 3 accumulators and their factors take 11 of 8 registers}}
   kernel.amx_begin {rows = 2 : i64, columns = 3 : i64, pixels = 14 : i64, depth = 48 : i64}
   func.return
 }

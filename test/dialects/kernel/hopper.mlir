@@ -92,14 +92,14 @@ kernel.func @turns(%x: memref<?xf16>) attributes {block_size = 256 : i64} {
 // CHECK:      kernel.func @clusters
 // CHECK:        %rank = kernel.cluster_rank : index
 // CHECK-NEXT:   kernel.cluster_barrier
-// CHECK-NEXT:   %other = kernel.remote_shared %sums of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">
+// CHECK-NEXT:   %other = kernel.remote_shared %accumulators of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">
 // CHECK-NEXT:   kernel.wait_dependency
 // CHECK-NEXT:   kernel.launch_dependents
 kernel.func @clusters(%x: memref<?xf32>) attributes {block_size = 32 : i64, cluster = 4 : i64} {
-  %sums = kernel.shared : memref<64xf32, "shared">
+  %accumulators = kernel.shared : memref<64xf32, "shared">
   %rank = kernel.cluster_rank : index
   kernel.cluster_barrier
-  %other = kernel.remote_shared %sums of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">
+  %other = kernel.remote_shared %accumulators of %rank : memref<64xf32, "shared"> -> memref<64xf32, "cluster">
   kernel.wait_dependency
   kernel.launch_dependents
   kernel.return

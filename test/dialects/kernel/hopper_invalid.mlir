@@ -37,7 +37,7 @@ kernel.func @sums_of_another_size() attributes {block_size = 128 : i64} {
   %z = arith.constant 0.0 : f32
   %tiles = kernel.shared {alignment = 1024 : i64} : memref<12288xf16, "shared">
   %c = kernel.fill_fragment %z : f32 -> vector<32xf32>
-  // expected-error@+1 {{the sums are vector<64xf32>, not vector<32xf32>}}
+  // expected-error@+1 {{the accumulators are vector<64xf32>, not vector<32xf32>}}
   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 128 : i64} : vector<32xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<32xf32>
   kernel.return
 }

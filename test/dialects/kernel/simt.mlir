@@ -3,7 +3,7 @@
 
 // CHECK:      kernel.func @threads(%x: memref<?xf32>) attributes {block_size = 64 : i64} {
 // CHECK-NEXT:   %tile = kernel.shared : memref<128xf16, "shared">
-// CHECK-NEXT:   %sums = kernel.reuse_shared %tile : memref<128xf16, "shared"> -> memref<64xf32, "shared">
+// CHECK-NEXT:   %accumulators = kernel.reuse_shared %tile : memref<128xf16, "shared"> -> memref<64xf32, "shared">
 // CHECK-NEXT:   %t = kernel.thread_id : index
 // CHECK-NEXT:   %b = kernel.block_id {axis = 1 : i64} : index
 // CHECK-NEXT:   %g = kernel.grid_size {axis = 2 : i64} : index
@@ -12,7 +12,7 @@
 // CHECK-NEXT:   %other = kernel.shuffle %zero {mask = 16 : i64} : f32 -> f32
 kernel.func @threads(%x: memref<?xf32>) attributes {block_size = 64 : i64} {
   %tile = kernel.shared : memref<128xf16, "shared">
-  %sums = kernel.reuse_shared %tile : memref<128xf16, "shared"> -> memref<64xf32, "shared">
+  %accumulators = kernel.reuse_shared %tile : memref<128xf16, "shared"> -> memref<64xf32, "shared">
   %t = kernel.thread_id : index
   %b = kernel.block_id {axis = 1 : i64} : index
   %g = kernel.grid_size {axis = 2 : i64} : index

@@ -19,7 +19,7 @@ kernel.func @shared_space() {
 kernel.func @reuse_too_much() {
   %tile = kernel.shared : memref<128xf16, "shared">
   // expected-error@+1 {{512 bytes do not fit into 256}}
-  %sums = kernel.reuse_shared %tile : memref<128xf16, "shared"> -> memref<128xf32, "shared">
+  %accumulators = kernel.reuse_shared %tile : memref<128xf16, "shared"> -> memref<128xf32, "shared">
   kernel.return
 }
 

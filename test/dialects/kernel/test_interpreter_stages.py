@@ -42,13 +42,13 @@ kernel.func @product(%a: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %y: m
   %consumes = arith.cmpi slt, %t, %warps : index
   scf.if %consumes {
     %c = kernel.fill_fragment %zero : f32 -> vector<32xf32>
-    %d = scf.for %k = %0 to %steps step %1 iter_args(%sums = %c) -> (vector<32xf32>) {
+    %d = scf.for %k = %0 to %steps step %1 iter_args(%accumulators = %c) -> (vector<32xf32>) {
       %stage = arith.remui %k, %2 : index
       %round = arith.divui %k, %2 : index
       %parity = arith.remui %round, %2 : index
       kernel.mbarrier_wait %full[%stage] parity %parity : memref<2xi64, "shared">
       %at = arith.muli %stage, %size : index
-      %next = kernel.warpgroup_mma f16 %sums, %tiles[%at], %tiles[%at] {columns = 64 : i64} :
+      %next = kernel.warpgroup_mma f16 %accumulators, %tiles[%at], %tiles[%at] {columns = 64 : i64} :
         vector<32xf32>, memref<8192xf16, "shared">, memref<8192xf16, "shared"> -> vector<32xf32>
       kernel.warpgroup_wait {pending = 0 : i64}
       scf.if %first {

@@ -11,7 +11,7 @@
 // CHECK: kernel.return
 //
 // Threads have eight channels of a pixel each. For a row of the window they read the weights, then the cells, none outside of
-// the image; the sums of the eight channels go round.
+// the image; the accumulators of the eight channels go round.
 // THREADS: kernel.func @depthwise_{{[0-9a-f]+}}(%input: memref<?xf16>, %output: memref<?xf16>, %weights: memref<?xf16>){{.*}}block_size = 128 : i64
 // THREADS: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32)
 // THREADS-COUNT-3: kernel.load_fragment %weights[{{.*}}] {offsets = array<i64: 0, 1, 2, 3, 4, 5, 6, 7>, wide = true}

@@ -19,7 +19,7 @@
 // CHECK-NEXT: kernel.mma s8
 // CHECK: kernel.wait_async {pending = 0 : i64}
 // CHECK-NEXT: kernel.barrier
-// CHECK-NEXT: %sums = kernel.reuse_shared %tiles
+// CHECK-NEXT: %accumulators = kernel.reuse_shared %tiles
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x64x16x16xi8, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>>) -> tensor<2x64x16x16xi32, #trt.dims<["2", "64", "16", "16"], order = [0, 2, 3, 1]>> {
   %w = trt.constant {value = dense<3> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>
@@ -45,7 +45,7 @@ func.func @main(%x: tensor<2x64x16x16xi8, #trt.dims<["2", "64", "16", "16"], ord
 // CHECK-COUNT-32: kernel.store_fragment {{.*}}, %tiles[
 // CHECK: kernel.wait_async {pending = 0 : i64}
 // CHECK-NEXT: kernel.barrier
-// CHECK: %sums = kernel.reuse_shared %tiles
+// CHECK: %accumulators = kernel.reuse_shared %tiles
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x64x16x16xi8>) -> tensor<2x64x16x16xi32> {
   %w = trt.constant {value = dense<3> : tensor<64x64x3x3xi8>} : tensor<64x64x3x3xi8>

@@ -1,8 +1,8 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" | filecheck %s
 
 // Bytes of 64 channels are a line of 64 bytes. The residual is copied ahead, a tile at a time into one of three slots, as soon
-// as all threads of a warpgroup have read what was there; warpgroups take turns at multiplying, so that one rounds its sums
-// while the other multiplies. A thread has 16 neighbouring bytes of both.
+// as all threads of a warpgroup have read what was there; warpgroups take turns at multiplying, so that one rounds its
+// accumulators while the other multiplies. A thread has 16 neighbouring bytes of both.
 // CHECK: kernel.func @convolution_{{[0-9a-f]+}}({{.*}}%images: !kernel.tensor_map<i8, [64, 64], swizzle = 64, spatial = 2>, %weights: !kernel.tensor_map<i8, [64, 64], swizzle = 64>, [[AHEAD:%.*]]: !kernel.tensor_map<i8, [64, 64]>, {{.*}}block_size = 384 : i64
 // CHECK:   %slots = kernel.shared : memref<12288xi8, "shared">
 // CHECK:   %slot_full = kernel.shared : memref<3xi64, "shared">

@@ -22,7 +22,7 @@ from mlirt.passes.pipeline import check_ir, run_passes
 CASES = {
     "point": Case(32, 48, 7, 9, (1, 1), pre=(0, 0), post=(0, 0)),
     "point of one pixel": Case(64, 64, 1, 1, (1, 1), pre=(0, 0), post=(0, 0), batch=3),
-    "sums": Case(32, 32, 9, 13, batch=2, output="int32"),
+    "accumulators": Case(32, 32, 9, 13, batch=2, output="int32"),
     "scaled": Case(32, 32, 9, 29, output="float32"),
     "channels left over": Case(20, 37, 6, 5, has_residual=True),
     "many blocks": Case(16, 80, 5, 14, has_residual=True),

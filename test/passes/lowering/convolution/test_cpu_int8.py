@@ -17,7 +17,7 @@ from mlirt.passes.pipeline import check_ir, run_passes
 CASES = {
     "point": Case(32, 48, 7, 9, (1, 1), pre=(0, 0), post=(0, 0)),
     "point of one pixel": Case(64, 64, 1, 1, (1, 1), pre=(0, 0), post=(0, 0), batch=3),
-    "sums": Case(32, 32, 9, 13, batch=2, output="int32"),
+    "accumulators": Case(32, 32, 9, 13, batch=2, output="int32"),
     "scaled": Case(32, 32, 9, 13, output="float32"),
     "quantised": Case(32, 32, 9, 13, batch=2, zero_point=3),
     "channels left over": Case(20, 37, 6, 5, has_residual=True),
@@ -32,7 +32,7 @@ CASES = {
     "symbolic": Case(32, 48, 11, 19, is_symbolic=True, has_residual=True, batch=2),
     "symbolic point": Case(32, 32, 6, 10, (1, 1), pre=(0, 0), post=(0, 0), is_symbolic=True),
 }
-_NARROW = ("sums", "channels left over", "first layer", "depthwise", "symbolic")
+_NARROW = ("accumulators", "channels left over", "first layer", "depthwise", "symbolic")
 
 
 @pytest.mark.parametrize("bits", widths())
@@ -44,14 +44,14 @@ def test_a_convolution_gives_what_it_means(name: str, bits: int) -> None:
 
 
 @pytest.mark.parametrize("bits", widths())
-@pytest.mark.parametrize("name", ["sums", "first layer"])
+@pytest.mark.parametrize("name", ["accumulators", "first layer"])
 def test_processors_without_the_instruction_give_the_same(name: str, bits: int) -> None:
     _check(CASES[name], bits, features="none")
 
 
 def test_sums_of_extreme_bytes_do_not_saturate() -> None:
     for features in ("", "none"):
-        layer = Layer(replace(CASES["sums"], zero_point=255))
+        layer = Layer(replace(CASES["accumulators"], zero_point=255))
         layer.inputs["input0"][:] = 255
         _check_layer(layer, max(widths()), features)
 

@@ -31,7 +31,7 @@ BY_ROWS = {
     "strips": Case(16, 32, 6, 37, pool=(1, 4)),
     "columns": Case(32, 16, 9, 5, (1, 1), pre=(0, 0), post=(0, 0), pool=(4, 1)),
     "points": Case(32, 48, 6, 10, (1, 1), pre=(0, 0), post=(0, 0), pool=(2, 2), pool_kind=WindowKind.AVERAGE),
-    "sums": Case(16, 24, 8, 9, pool=(2, 4), pool_kind=WindowKind.ADD, has_scale=True),
+    "accumulators": Case(16, 24, 8, 9, pool=(2, 4), pool_kind=WindowKind.ADD, has_scale=True),
     "first layer": Case(3, 32, 21, 30, (7, 7), stride=(2, 2), pre=(3, 3), post=(3, 3), is_first=True, pool=(2, 2)),
     "groups of blocks": Case(64, 96, 8, 8, groups=2, pool=(2, 2)),
     "depthwise": Case(48, 48, 10, 11, groups=48, pool=(2, 2)),

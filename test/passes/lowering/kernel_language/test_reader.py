@@ -29,12 +29,12 @@ def arithmetic(y: Value, n: Value) -> None:
 @kernel
 def carried(y: Value, n: Value) -> None:
     """Two names go round, one of them a number at first; `square` is forgotten after each iteration."""
-    sums, last = y[0], 0
+    accumulators, last = y[0], 0
     for i in range(1, n):
         square = y[i] * y[i]
-        sums = sums + square
+        accumulators = accumulators + square
         last = i
-    y[last] = sums
+    y[last] = accumulators
 
 
 @kernel

@@ -17,7 +17,7 @@
 // CHECK: kernel.mma f16
 // CHECK: kernel.wait_async {pending = 0 : i64}
 // CHECK-NEXT: kernel.barrier
-// CHECK: %sums = kernel.reuse_shared
+// CHECK: %accumulators = kernel.reuse_shared
 // CHECK: kernel.store_fragment
 // CHECK: kernel.barrier
 // CHECK: kernel.return
@@ -52,8 +52,8 @@ func.func @tiles(%x: tensor<128x64xf16>, %w: tensor<64x128xf16>) -> tensor<128x1
 // CHECK-NOT: kernel.mma
 // CHECK: kernel.wait_async {pending = 0 : i64}
 // CHECK-NEXT: kernel.barrier
-// CHECK-NEXT: %sums = kernel.reuse_shared %tiles {{.*}} -> memref<4352xi32, "shared">
-// CHECK: kernel.store_fragment {{.*}}, %sums[
+// CHECK-NEXT: %accumulators = kernel.reuse_shared %tiles {{.*}} -> memref<4352xi32, "shared">
+// CHECK: kernel.store_fragment {{.*}}, %accumulators[
 // CHECK-NEXT: kernel.barrier
 // CHECK: kernel.return
 func.func @bytes(%x: tensor<128x256xi8>) -> tensor<128x128xi32> {

@@ -44,10 +44,10 @@ func.func @main(%x: tensor<512x256xf16>) -> tensor<512x128xf16> {
 // CHECK:   kernel.cluster_rank
 // CHECK:   kernel.warpgroup_mma f16
 // CHECK:   kernel.warpgroup_accumulators
-// CHECK:   kernel.store_fragment {{.*}}, %sums
+// CHECK:   kernel.store_fragment {{.*}}, %accumulators
 // CHECK:   kernel.cluster_barrier
-// CHECK:   kernel.remote_shared %sums
-// CHECK:   kernel.remote_shared %sums
+// CHECK:   kernel.remote_shared %accumulators
+// CHECK:   kernel.remote_shared %accumulators
 // CHECK:   kernel.store_fragment {{.*}}, [[OUTPUT]][
 // CHECK:   kernel.cluster_barrier
 // CHECK: kernel.return

@@ -70,7 +70,7 @@ func.func @main(%x: tensor<256x512xui8>) -> tensor<256x128xi8> {
 
 // -----
 
-// 8-bit floats lie in memory as bytes do; their sums are float32.
+// 8-bit floats lie in memory as bytes do; their accumulators are float32.
 // CHECK: kernel.func @matmul_{{[0-9a-f]+}}(%output: memref<?xf32>, %matrix: !kernel.tensor_map<i8, [128, 128], swizzle = 128>, [[RIGHT:%.*]]: !kernel.tensor_map<i8, [64, 128], swizzle = 128>)
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">
 // CHECK:   kernel.mbarrier_expect %full{{.*}} {bytes = 24576 : i64}

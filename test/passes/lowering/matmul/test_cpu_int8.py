@@ -41,14 +41,14 @@ CASES = {
     "one row": Case(1, 200, 512),
     "one row, left over": Case(1, 37, 70, quantises=False),
     "few rows": Case(3, 130, 33, transpose=True),
-    "sums": Case(14, 64, 67, batch=2, quantises=False),
+    "accumulators": Case(14, 64, 67, batch=2, quantises=False),
     "two left over": Case(29, 100, 18),
     "symbolic": Case(21, 96, 48, batch=3, is_symbolic=True),
     "symbolic, left over": Case(5, 48, 13, is_symbolic=True, transpose=True),
 }
 
 
-_NARROW = ("sums", "few rows", "symbolic, left over")
+_NARROW = ("accumulators", "few rows", "symbolic, left over")
 # Products of 64 bytes at a time, with rows and columns left over.
 ON_MATRIX_UNIT = {
     "square": Case(64, 64, 64),

@@ -61,11 +61,11 @@ def test_a_product_with_bias_and_relu(
 def text_of(epilogue: str, result: str = "f32", element: str = "f32", rows: str = "4") -> str:
     """A product of 4 x 8 and 8 x 8 elements, whose sums go through an epilogue."""
     x, w, y = f"tensor<{rows}x8x{element}>", tensor((8, 8), element), f"tensor<{rows}x8x{result}>"
-    sums = "i32" if element == "i8" else "f32"
+    accumulators = "i32" if element == "i8" else "f32"
     return f"""
     func.func @main(%x: {x} {{trt.name = "x"}}, %w: {w} {{trt.name = "w"}}) -> ({y} {{trt.name = "y"}}) {{
       %y = fused.matmul %x, %w : ({x}, {w}) -> {y} {{
-      ^bb0(%acc: {sums}):
+      ^bb0(%acc: {accumulators}):
         {epilogue}
       }}
       func.return %y : {y}
@@ -101,15 +101,15 @@ def test_halves_may_give_single_precision() -> None:
     agree(text_of("fused.yield %acc : f32", element="f16"), inputs, 1e-5)
 
 
-def known(element: str, weights: str, sums: str) -> str:
+def known(element: str, weights: str, accumulators: str) -> str:
     """A product of 4 x 32 with known 32 x 16 elements."""
-    x, w, y = f"tensor<4x32x{element}>", f"tensor<32x16x{element}>", f"tensor<4x16x{sums}>"
+    x, w, y = f"tensor<4x32x{element}>", f"tensor<32x16x{element}>", f"tensor<4x16x{accumulators}>"
     return f"""
     func.func @main(%x: {x} {{trt.name = "x"}}) -> ({y} {{trt.name = "y"}}) {{
       %w = {weights} : {w}
       %y = fused.matmul %x, %w : ({x}, {w}) -> {y} {{
-      ^bb0(%acc: {sums}):
-        fused.yield %acc : {sums}
+      ^bb0(%acc: {accumulators}):
+        fused.yield %acc : {accumulators}
       }}
       func.return %y : {y}
     }}"""

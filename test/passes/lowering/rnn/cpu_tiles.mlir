@@ -1,6 +1,7 @@
 // RUN: rt-opt %s -p 'convert-fused-to-kernel{target=cpu}' | filecheck %s
 
-// Groups of sequences are the tasks. In a step the sums of all gates come first, panel by panel, then the cells.
+// Groups of sequences are the tasks. In a step the pre-activations of all gates come first, panel by panel, then the
+// cells.
 
 // CHECK:      kernel.parallel(%groups) attributes {workers} {
 // CHECK:        scf.for %{{.*}} = %{{.*}} to %rows

@@ -1,7 +1,7 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda}" | filecheck %s
 
 // All blocks run together. Weights stay in registers; in each step the hidden state comes from the posts of the others,
-// whose flags say of which step they are, and the sums of the warps are added in shared memory.
+// whose flags say of which step they are, and the accumulators of the warps are added in shared memory.
 // CHECK: plan.launch {{.*}}kernel = @clear_
 // CHECK: kernel.func @rnn_{{[0-9a-f]+}}(%weights: memref<?xi32>{{.*}}cooperative
 // CHECK:   kernel.load_fragment %weights[{{.*}}] {offsets = array<i64: 0, 1, 2, 3>, wide = true}
@@ -13,7 +13,7 @@
 // CHECK:     kernel.barrier
 // CHECK:     kernel.load_matrix %hidden
 // CHECK-COUNT-2: kernel.mma f16
-// CHECK:     kernel.store_fragment {{.*}}, %sums
+// CHECK:     kernel.store_fragment {{.*}}, %accumulators
 // CHECK:     kernel.barrier
 // CHECK:     math.tanh
 // CHECK:     kernel.send_flagged {{.*}} flag

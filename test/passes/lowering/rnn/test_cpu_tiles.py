@@ -84,7 +84,7 @@ def test_sequences_that_only_the_run_counts() -> None:
 @pytest.mark.parametrize("sequences", [None, 1, 3, 64])
 @pytest.mark.parametrize(("units", "gates"), [(17, 4), (128, 4), (400, 3), (32, 1)])
 @pytest.mark.parametrize("lanes", [8, 16])
-def test_sums_fit_into_registers(sequences: int | None, units: int, gates: int, lanes: int) -> None:
+def test_accumulators_fit_into_registers(sequences: int | None, units: int, gates: int, lanes: int) -> None:
     tile = tile_for(sequences, units, gates, lanes, workers=2)
     assert tile.rows * tile.blocks * gates <= (24 if lanes == 16 else 12)
     assert tile.width >= units

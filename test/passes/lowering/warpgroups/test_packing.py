@@ -1,4 +1,4 @@
-"""Known operands in the order in which threads get their sums."""
+"""Known operands in the order in which threads get their accumulators."""
 
 from __future__ import annotations
 
