@@ -28,7 +28,7 @@ from mlirt.runtime.host_cpu import thread_count
 
 _REST_SECONDS = 0.2
 _WARM_UP = 2
-_LEAST_SECONDS = 0.1
+_MIN_SECONDS = 0.1
 _SIDES = ("mlirt", "onnxruntime")
 
 
@@ -62,7 +62,7 @@ def serve(side: str, path: str, pipe: Connection) -> None:
 def timed(run: Callable[[], object], runs: int) -> list[float]:
     """The seconds of so many runs, or of more where they are short."""
     times: list[float] = []
-    while len(times) < runs or sum(times) < _LEAST_SECONDS:
+    while len(times) < runs or sum(times) < _MIN_SECONDS:
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)

@@ -35,9 +35,9 @@ from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.tools.input_files import InputFile, load_network
 
-MOST_OPS = 5
-MOST_SECONDS = 180.0
-_MOST_TRIES = 8
+MAX_OPS = 5
+MAX_SECONDS = 180.0
+_MAX_TRIES = 8
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Outcome:
 def outcome(folder: Path, kind: str, shapes: str = "") -> Outcome:
     """Plant a fault that shows in the outputs of `model.onnx` for inputs of some shapes, and look for it."""
     given = [f"--shapes={shapes}"] if shapes else []
-    for layer, fault in list(faults(folder / "model.onnx", kind))[:_MOST_TRIES]:
+    for layer, fault in list(faults(folder / "model.onnx", kind))[:_MAX_TRIES]:
         file = f"{kind}.py"
         (folder / file).write_text(fault.text, encoding="utf-8")
         flags = fault.flags(file)
@@ -148,9 +148,9 @@ def outcome(folder: Path, kind: str, shapes: str = "") -> Outcome:
             for what, done, where in (("bisect", bisected, layer), ("bisect of the part", again, left))
             if not is_found(done, fault, where)
         ]
-        if not 1 <= ops <= MOST_OPS:
+        if not 1 <= ops <= MAX_OPS:
             problems.append(f"reduce leaves {ops} ops: {reduced.lines[-1:]}")
-        if reduced.wall > MOST_SECONDS:
+        if reduced.wall > MAX_SECONDS:
             problems.append(f"reduce took {reduced.wall:.0f} s")
         return Outcome(layer, bisected, reduced, ops, again, tuple(problems))
     raise RuntimeError(f"no {kind} planted in {folder.name} shows in its outputs")

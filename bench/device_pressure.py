@@ -33,7 +33,7 @@ class TorchPressure:
     """Memory of PyTorch that is larger than any cache, and products on two streams of their own."""
 
     _SWEPT = 256 << 20
-    _MOST_QUEUED = 24
+    _MAX_QUEUED_LAUNCHES = 24
 
     def __init__(self) -> None:
         import torch
@@ -56,5 +56,5 @@ class TorchPressure:
             return
         for stream, factor, result in zip(self._streams, (self._large, self._small), self._results, strict=True):
             with self._torch.cuda.stream(stream):
-                for _ in range(1 + number * 7 % self._MOST_QUEUED):
+                for _ in range(1 + number * 7 % self._MAX_QUEUED_LAUNCHES):
                     self._torch.mm(factor, factor, out=result)

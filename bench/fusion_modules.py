@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# The largest value of a size by a part of its name; the first that fits counts. Others are at most LARGEST.
+# The largest value of a size by a part of its name; the first that fits counts. Others are at most MAX_SIZE.
 LIMITS = {"batch": 2, "height": 64, "width": 64, "depth": 16, "length": 64, "seq": 64, "dim1": 64, "dim2": 64}
-LARGEST = 1024
+MAX_SIZE = 1024
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,4 @@ class _Reduced(ast.NodeTransformer):
 
 def limit(name: str) -> int:
     """The largest value of a size."""
-    return next((most for part, most in LIMITS.items() if part in name.lower()), LARGEST)
+    return next((most for part, most in LIMITS.items() if part in name.lower()), MAX_SIZE)

@@ -46,7 +46,7 @@ from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.data_types import numpy_dtype
 
 _LENGTHS = (2, 3, 1, 4)
-_MOST_ELEMENTS = 10_000_000
+_MAX_ELEMENTS = 10_000_000
 
 
 def main() -> int:
@@ -114,7 +114,7 @@ def _feeds(engine: Any, seed: int) -> dict[str, Array] | None:
     feeds: dict[str, Array] = {}
     for tensor in engine.inputs:
         shape = [dim if isinstance(dim, int) else _LENGTHS[seed % len(_LENGTHS)] for dim in tensor.shape]
-        if math.prod(shape) > _MOST_ELEMENTS:
+        if math.prod(shape) > _MAX_ELEMENTS:
             return None
         dtype = numpy_dtype(tensor.dtype)
         values = random.integers(0, 3, shape) if dtype.kind in "iub" else random.normal(size=shape)

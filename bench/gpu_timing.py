@@ -13,7 +13,7 @@ from mlirt.runtime.cuda_driver import CudaDriver, open_driver
 
 Call = Callable[[], object]
 
-_TRAIN_MS, _SHORTEST, _LONGEST = 4.0, 3, 100
+_TRAIN_MS, _MIN_CALLS, _MAX_CALLS = 4.0, 3, 100
 
 
 class Stopwatch:
@@ -39,8 +39,8 @@ class Stopwatch:
 
     def train_of(self, call: Call) -> int:
         """How many runs make a train that is long against the noise of an event."""
-        self.mean_ms(call, _SHORTEST)
-        return max(_SHORTEST, min(_LONGEST, math.ceil(_TRAIN_MS / max(self.mean_ms(call, _SHORTEST), 1e-3))))
+        self.mean_ms(call, _MIN_CALLS)
+        return max(_MIN_CALLS, min(_MAX_CALLS, math.ceil(_TRAIN_MS / max(self.mean_ms(call, _MIN_CALLS), 1e-3))))
 
     def in_turns(self, contestants: Mapping[str, Call], rounds: int) -> dict[str, float]:
         """The median of each contestant over the rounds."""

@@ -41,7 +41,7 @@ Feeds = dict[str, np.ndarray[Any, np.dtype[Any]]]
 TARGETS = ("cpu", "cuda")
 _IMAGE, _LENGTH = 224, 64
 _WANTED = 1.15
-_LITTLE = 0.25  # MiB, below which neither ratio says anything
+_MIN_MEBIBYTES = 0.25  # MiB, below which neither ratio says anything
 
 
 class Case(NamedTuple):
@@ -84,9 +84,9 @@ def run(arguments: argparse.Namespace) -> None:
             within = memory.arena / max(memory.live, 1e-9)
             of_graph = memory.arena / max(graph, 1e-9)
             line += f"  {target}: {memory.live:.2f}, {memory.arena:.2f} ({within:.2f}, {of_graph:.2f})"
-            if memory.arena > max(_WANTED * memory.live, _LITTLE):
+            if memory.arena > max(_WANTED * memory.live, _MIN_MEBIBYTES):
                 above.append(f"{case.name} on {target}: {within:.2f} of what is alive")
-            if not arguments.alone and memory.arena > max(peer, _LITTLE):
+            if not arguments.alone and memory.arena > max(peer, _MIN_MEBIBYTES):
                 above.append(f"{case.name} on {target}: {memory.arena:.2f} MiB, onnxruntime {peer:.2f}")
         print(line, flush=True)
     print(f"above {_WANTED} of what is alive, or above onnxruntime: {len(above)}")

@@ -20,7 +20,7 @@ from growth_fit import exponent, numbers
 from growth_networks import KINDS
 
 Calls = Mapping[str, int]
-_FEW = 2000
+_MIN_CALLS = 2000
 _SHOWN = 1.1
 
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         sys.stdout.flush()
 
 
-def growing(found: Mapping[int, Calls], least: float, few: int = _FEW) -> dict[str, float]:
+def growing(found: Mapping[int, Calls], least: float, few: int = _MIN_CALLS) -> dict[str, float]:
     """The exponent of each function that is called more than a few times, and grows with at least this exponent."""
     small, large = min(found), max(found)
     fits = {

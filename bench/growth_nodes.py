@@ -24,7 +24,7 @@ from growth_networks import KINDS
 
 Costs = dict[str, float]
 _MODES = ("cold", "warm", "onnxruntime")
-_LEAST = 0.02  # seconds of a phase that is worth a row
+_MIN_SECONDS = 0.02  # seconds of a phase that is worth a row
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def _show(title: str, table: Mapping[int, Costs]) -> None:
     rows = list(dict.fromkeys(row for costs in table.values() for row in costs))
     for row in rows:
         values = [table[size].get(row, 0.0) for size in sizes]
-        if max(values) >= _LEAST:
+        if max(values) >= _MIN_SECONDS:
             print(f"  {row:40s} {_listed(values):50s} k {exponent(sizes, values):.2f}")
     sys.stdout.flush()
 

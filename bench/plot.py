@@ -20,7 +20,7 @@ from gpu_table import ratio
 from roofline import PEAKS
 
 _INK, _OURS, _PALE = "#333", "#2b7a78", "#c9d6d5"
-_MOST_BARS = 30
+_MAX_BARS = 30
 Row = Mapping[str, Any]
 
 
@@ -55,7 +55,7 @@ def ratio_bars(rows: Sequence[Row]) -> str:
 
 def layer_bars(row: Row) -> str:
     """The layers that take the most time: what each takes, and in front the part that its roof explains."""
-    layers = sorted(row["layers"], key=lambda one: -one["microseconds"])[:_MOST_BARS]
+    layers = sorted(row["layers"], key=lambda one: -one["microseconds"])[:_MAX_BARS]
     scale = 360 / max(one["microseconds"] for one in layers)
     parts: list[str] = []
     for place, one in enumerate(layers):

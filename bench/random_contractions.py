@@ -21,7 +21,7 @@ from mlirt.dialects.float8 import rounded
 
 ELEMENTS = ("fp16", "bf16", "tf32", "fp32", "int8", "int8+fp16", "fp8")
 _OFTEN = (0.25, 0.1, 0.15, 0.1, 0.15, 0.1, 0.15)
-_MOST_WEIGHTS = 1 << 20
+_MAX_WEIGHTS = 1 << 20
 _OPSET = 21  # the first with 8-bit floats
 _DYNAMIC = 5
 
@@ -88,7 +88,7 @@ def _products(writer: Writer, element: str) -> Value:
     shape = [*lead, writer.one_of([1, writer.between(2, 128), 64 * writer.between(1, 70)]), _length(writer)]
     x = writer.input("x", _zeros(shape))
     for _ in range(writer.one_of([1, 1, 2, 3])):
-        columns = min(_length(writer), _MOST_WEIGHTS // x.shape[-1])
+        columns = min(_length(writer), _MAX_WEIGHTS // x.shape[-1])
         made = (*x.shape[:-1], columns)
         factors = [x, Value(_weights(writer, (x.shape[-1], columns)), (x.shape[-1], columns))]
         if element == "fp8":
@@ -161,7 +161,7 @@ def _convolved(writer: Writer, x: Value) -> Value:
     taps = [writer.one_of([1, 3, 3, 5, 7])] * len(sizes) if writer.chance(0.7) else [writer.between(1, 5) for _ in axes]
     strides, dilations = ([writer.one_of([1, 1, 1, 2, 3]) for _ in axes], [writer.one_of([1, 1, 1, 2]) for _ in axes])
     taps = [tap if d * (tap - 1) < size else 1 for tap, d, size in zip(taps, dilations, sizes, strict=True)]
-    while outputs // group * inputs * int(np.prod(taps)) > _MOST_WEIGHTS and outputs > group:
+    while outputs // group * inputs * int(np.prod(taps)) > _MAX_WEIGHTS and outputs > group:
         outputs = max(group, outputs // 2 // group * group)
     before, after = ([writer.between(0, tap // 2) for tap in taps] for _ in range(2))
     if writer.chance(0.6):

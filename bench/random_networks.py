@@ -26,7 +26,7 @@ from random_sequence_layers import SEQUENCE_LAYERS, sequences
 Array = np.ndarray[Any, np.dtype[Any]]
 Layer = Callable[[Writer, Value], Value]
 
-_FEWEST, _MOST = 4, 12
+_MIN_LAYERS, _MAX_LAYERS = 4, 12
 _DYNAMIC = 3  # every so many networks have dynamic lengths
 
 
@@ -48,7 +48,7 @@ def random_network(seed: int, layers: int | None = None) -> RandomNetwork:
     start, choices = (images, IMAGE_LAYERS) if seed % 2 == 0 else (sequences, SEQUENCE_LAYERS)
     x, lengths = start(writer)
     weights = np.array([weight for _, weight in choices], np.float64)
-    for _ in range(layers or int(random.integers(_FEWEST, _MOST + 1))):
+    for _ in range(layers or int(random.integers(_MIN_LAYERS, _MAX_LAYERS + 1))):
         layer = choices[int(random.choice(len(choices), p=weights / weights.sum()))][0]
         x = layer(writer, x)
     outputs = [x, *writer.also_returned]

@@ -15,7 +15,7 @@ import time
 import mlirt
 from mlirt.tools.lab.ratio_statistics import ratio_of
 
-MOST = 1.05
+MAX_RATIO = 1.05
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
     if options.builds < 2:
         parser.error("--builds: expected 2 or more")
     found = [_ratio(model, options.builds) for model in options.models]
-    return int(max(found) >= MOST)
+    return int(max(found) >= MAX_RATIO)
 
 
 def _ratio(model: str, builds: int) -> float:

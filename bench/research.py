@@ -24,7 +24,7 @@ import onnx
 from graph_writer import GraphWriter, floats
 from request_networks import NETWORKS
 
-MOST_LINES, MOST_SECONDS = 25, 1800.0
+MAX_LINES, MAX_SECONDS = 25, 1800.0
 _BIN = Path(sys.executable).parent
 
 PASS = '''\
@@ -104,7 +104,7 @@ def _experiment(folder: Path, models: Sequence[Path], seconds: float) -> int:
     print(f"{total:8.1f} s  in all, {len(models)} models; the pass has {lines} lines, verdicts: {_verdicts(folder)}")
     for command in failed:
         print(f"failed: {command}")
-    return int(bool(failed) or lines > MOST_LINES or total > MOST_SECONDS)
+    return int(bool(failed) or lines > MAX_LINES or total > MAX_SECONDS)
 
 
 def _verdicts(folder: Path) -> str:

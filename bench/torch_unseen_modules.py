@@ -13,7 +13,7 @@ from typing import Any
 from torch_module_cases import BATCH, GROUPS, SEQUENCE, ModuleCase, image, tokens
 from torch_wrapped_modules import Named, with_operators
 
-MOST_WEIGHTS = 12_000_000
+MAX_WEIGHTS = 12_000_000
 
 
 def unseen(group: str) -> Iterator[ModuleCase]:
@@ -29,7 +29,7 @@ def _of_torchvision() -> Iterator[ModuleCase]:
     import torchvision.models as models
 
     for name in models.list_models(module=models):
-        if models.get_model_weights(name).DEFAULT.meta["num_params"] <= MOST_WEIGHTS:
+        if models.get_model_weights(name).DEFAULT.meta["num_params"] <= MAX_WEIGHTS:
             size = 224 if name.startswith(("vit", "swin", "maxvit")) else 96
             yield ModuleCase(name, lambda name=name: models.get_model(name), image(size), BATCH)
 
@@ -52,7 +52,7 @@ def _of_timm() -> Iterator[ModuleCase]:
             size = int(model.default_cfg.get("input_size", (3, 224, 224))[-1])
             if smallest is None or count < smallest[0]:
                 smallest = (count, name, size)
-        if smallest is not None and smallest[0] <= MOST_WEIGHTS:
+        if smallest is not None and smallest[0] <= MAX_WEIGHTS:
             _, name, size = smallest
             yield ModuleCase(name, lambda name=name: timm.create_model(name), image(size), BATCH)
 
@@ -73,7 +73,7 @@ def _of_transformers() -> Iterator[ModuleCase]:
         known = {key: value for key, value in small.items() if hasattr(config, key)}
         model = getattr(transformers, names if isinstance(names, str) else names[0])
         made = model(type(config)(**known))
-        if sum(one.numel() for one in made.parameters()) > MOST_WEIGHTS:
+        if sum(one.numel() for one in made.parameters()) > MAX_WEIGHTS:
             raise ValueError("large")
         return Named(made, "last_hidden_state")
 

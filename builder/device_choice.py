@@ -12,7 +12,7 @@ from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.errors import MlirtError
 
 _ASKED: ContextVar[str] = ContextVar("mlirt_device", default="")
-_NEAR = 0.05  # by how much a clock or a bandwidth that a driver tells may differ from a data sheet's
+_RELATIVE_TOLERANCE = 0.05  # by how much a clock or a bandwidth that a driver tells may differ from a data sheet's
 _EXACT = ("processors", "shared_bytes")
 
 
@@ -82,7 +82,7 @@ def description(figures: Mapping[str, float], name: str, capability: tuple[int, 
 
 
 def _differs(figure: str, value: float, known: float) -> bool:
-    return value != known if figure in _EXACT else abs(value / known - 1) > _NEAR
+    return value != known if figure in _EXACT else abs(value / known - 1) > _RELATIVE_TOLERANCE
 
 
 __all__ = ["asked_device", "asked_for", "asked_target", "asking", "description", "gpu_here"]

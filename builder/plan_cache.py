@@ -26,7 +26,7 @@ TAKEN = "taking the plan of an earlier build"
 """What a build reports as its progress where it finds its plan."""
 _FOLDER = "plans"
 _USUAL_MEGABYTES = 1024
-_LARGEST_SHARE = 4
+_MAX_SHARE = 4
 _DIGEST_DIGITS = 64
 
 
@@ -36,7 +36,7 @@ class PlanCache:
     def __init__(self, folder: Path | None = None) -> None:
         self._names = KernelCache(folder)
         self._most = _most_bytes()
-        self._largest = self._most // _LARGEST_SHARE
+        self._largest = self._most // _MAX_SHARE
         self.folder = None if self._names.folder is None or not self._most else self._names.folder / _FOLDER
 
     @property

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 _WIDTH = 30
-_PATIENCE = 0.5
+_DELAY_SECONDS = 0.5
 
 
 class ProgressBar:
@@ -25,7 +25,7 @@ class ProgressBar:
     def __call__(self, text: str, done: int, total: int) -> None:
         """Draw, at most some ten times a second and not in the first half second."""
         now = time.perf_counter()
-        if not self._draws or now - self._start < _PATIENCE or (now - self._drawn < 0.1 and done < total):
+        if not self._draws or now - self._start < _DELAY_SECONDS or (now - self._drawn < 0.1 and done < total):
             return
         self._drawn = now
         self._write(line(text, done, total, now - self._start))

@@ -48,7 +48,7 @@ from mlirt.runtime.llvm_binding import llvm
 _SPINS_BEFORE_YIELDING = 4096
 _SPINS_BETWEEN_YIELDS = 64
 _PARTS_PER_THREAD = 2
-_MOST_TOGETHER = 8
+_MAX_TASKS_TOGETHER = 8
 
 _PAUSES = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -70,7 +70,7 @@ def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
         pause=pause,
         limit=_SPINS_BEFORE_YIELDING,
         parts_per_thread=_PARTS_PER_THREAD,
-        most_together=_MOST_TOGETHER,
+        most_together=_MAX_TASKS_TOGETHER,
         resume=_SPINS_BEFORE_YIELDING - _SPINS_BETWEEN_YIELDS,
     )
     text = features if isinstance(features, str) else ",".join(f"+{name.removeprefix('+')}" for name in features)

@@ -23,7 +23,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.errors import CompileError
 
 _INDENT = "    "
-_LONGEST_INLINE = 60  # a longer expression gets a line and a name
+_MAX_INLINE_LENGTH = 60  # a longer expression gets a line and a name
 
 
 class PythonSource:
@@ -130,7 +130,7 @@ class PythonSource:
         result = op.results[0]
         if op.name == "arith.constant" or not op.operands:
             return True
-        if result.name_hint is not None or len(expression.text) > _LONGEST_INLINE:
+        if result.name_hint is not None or len(expression.text) > _MAX_INLINE_LENGTH:
             return False
         uses = list(result.uses)
         if len(uses) != 1 or uses[0].operation.parent is not op.parent:

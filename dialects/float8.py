@@ -11,7 +11,7 @@ from mlirt.dialects.tensor_types import numpy_dtype
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
-LARGEST = 448.0
+MAX_FLOAT8 = 448.0
 
 
 def rounded(numbers: Array | float) -> Array:
@@ -19,4 +19,4 @@ def rounded(numbers: Array | float) -> Array:
     import numpy as np
 
     wide = np.asarray(numbers, np.float32)
-    return np.clip(wide, -LARGEST, LARGEST).astype(numpy_dtype(Float8E4M3FNType()))
+    return np.clip(wide, -MAX_FLOAT8, MAX_FLOAT8).astype(numpy_dtype(Float8E4M3FNType()))

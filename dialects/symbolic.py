@@ -20,10 +20,10 @@ Dim: TypeAlias = "int | Expr"
 Monomial: TypeAlias = "tuple[Symbol | Call, ...]"
 
 # A tensor has at most this many elements (feature 1.47).
-LONGEST = 2**31 - 1
+MAX_LENGTH = 2**31 - 1
 
-_MOST_PRODUCTS = 1000
-_MOST_TERMS = 32  # of a quotient
+_MAX_PRODUCTS = 1000
+_MAX_TERMS = 32  # of a quotient
 
 _CALLS: dict[str, Callable[[int, int], int]] = {
     "//": lambda a, b: a // b,
@@ -86,7 +86,7 @@ class Expr:
         return self * -1 + other
 
     def __mul__(self, other: Dim) -> Dim:
-        if len(self.terms) * len(_terms(other)) > _MOST_PRODUCTS:
+        if len(self.terms) * len(_terms(other)) > _MAX_PRODUCTS:
             raise UnsupportedError("a dimension is a sum of more than a thousand products of others")
         return _collect([(_sorted((*a, *b)), c * d) for a, c in _terms(self) for b, d in _terms(other)])
 
@@ -186,12 +186,12 @@ def _bounded_below(dimension: Dim) -> tuple[Dim, int] | None:
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
-    """The smaller of two dimensions; no dimension is longer than `LONGEST`, which slices use for "to the end"."""
+    """The smaller of two dimensions; no dimension is longer than `MAX_LENGTH`, which slices use for "to the end"."""
     if isinstance(left, int) and isinstance(right, int):
         return min(left, right)
-    if isinstance(left, int) and left >= LONGEST:
+    if isinstance(left, int) and left >= MAX_LENGTH:
         return right
-    if isinstance(right, int) and right >= LONGEST:
+    if isinstance(right, int) and right >= MAX_LENGTH:
         return left
     return left if left == right else _call("min", left, right)
 
@@ -321,7 +321,7 @@ def _divide_exactly(left: Dim, right: Dim) -> Dim | None:
     """`left / right` where nothing is left over: leading terms are divided until none is left."""
     divisor = max(_terms(right), key=_rank_of)
     quotient: Dim = 0
-    for _ in range(_MOST_TERMS):
+    for _ in range(_MAX_TERMS):
         if left == 0:
             return quotient
         part = _divide_term(max(_terms(left), key=_rank_of), divisor)

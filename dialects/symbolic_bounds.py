@@ -8,9 +8,9 @@ from math import gcd
 from mlirt.dialects.symbolic import FUNCTIONS, Call, Dim, Expr, Symbol, evaluate, symbols
 
 # More least and greatest numbers than this in one dimension are not taken apart.
-_MOST_CHOICES = 8
+_MAX_CHOICES = 8
 # Lengths that are still 1 for a symbol of this size are not looked at any further.
-_MOST_TRIED = 4096
+_MAX_TRIED_VALUES = 4096
 
 
 def not_negative(value: Dim) -> bool:
@@ -33,7 +33,7 @@ def _atom_not_negative(atom: Symbol | Call) -> bool:
 @lru_cache(maxsize=4096)
 def at_most(value: Dim, limit: int) -> bool:
     """Whether a dimension is certainly no more than a number; least and greatest numbers are taken apart."""
-    return _at_most(value, limit, _MOST_CHOICES)
+    return _at_most(value, limit, _MAX_CHOICES)
 
 
 def _at_most(value: Dim, limit: int, choices: int) -> bool:
@@ -77,7 +77,7 @@ def never_broadcast(left: Dim, right: Dim) -> bool:
     names = sorted(symbols(left) | symbols(right))
     if len(names) != 1 or not _grows(left) or not _grows(right):
         return False
-    for length in range(_MOST_TRIED):
+    for length in range(_MAX_TRIED_VALUES):
         pair = evaluate(left, {names[0]: length}), evaluate(right, {names[0]: length})
         if min(pair) > 1:
             return True

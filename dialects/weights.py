@@ -32,7 +32,7 @@ _BYTES_BEFORE_RELEASE = 1 << 25
 _WORTH_FREEING = 1 << 20
 
 # Arrays for which it matters that they could be stored in half the bytes.
-_LARGE = 1 << 16
+_MIN_LARGE_BYTES = 1 << 16
 
 
 @irdl_attr_definition
@@ -170,7 +170,7 @@ class WeightStore:
         if digest not in self._halves:
             source = self._source_in_halves(attr)
             array = self.get(attr) if source is None else source
-            is_large = array.size * 4 >= _LARGE and array.dtype.name in ("float16", "float32")
+            is_large = array.size * 4 >= _MIN_LARGE_BYTES and array.dtype.name in ("float16", "float32")
             self._halves[digest] = is_large and (source is not None or _is_widened(array))
         return self._halves[digest]
 

@@ -24,7 +24,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer
 
 from mlirt.dialects import xdsl_speed
 
-_LONGEST_LIST = 100  # xDSL prints longer ones as raw bytes, which is exact
+_MAX_LIST_LENGTH = 100  # xDSL prints longer ones as raw bytes, which is exact
 
 
 class IrPrinter(Printer):
@@ -71,7 +71,7 @@ def ops_inside(op: Operation) -> list[Operation]:
 
 
 def _needs_raw_bytes(attribute: DenseIntOrFPElementsAttr[AnyDenseElement]) -> bool:
-    if not isinstance(attribute.get_element_type(), AnyFloat) or not 0 < len(attribute) <= _LONGEST_LIST:
+    if not isinstance(attribute.get_element_type(), AnyFloat) or not 0 < len(attribute) <= _MAX_LIST_LENGTH:
         return False
     values = [value for value in attribute.get_values() if isinstance(value, float)]
     signs_of_zero = {math.copysign(1.0, value) for value in values if value == 0.0}

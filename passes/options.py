@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 from xdsl.passes import ModulePass
 
 T = TypeVar("T")
-_LEAST, _MOST, _ONE_OF = "mlirt.at_least", "mlirt.at_most", "mlirt.one_of"
+_MINIMUM, _MAXIMUM, _ONE_OF = "mlirt.at_least", "mlirt.at_most", "mlirt.one_of"
 
 
 def option(
@@ -20,7 +20,7 @@ def option(
 
     `max_ops: int = option(96, at_least=1)`
     """
-    limits = {_LEAST: at_least, _MOST: at_most, _ONE_OF: tuple(one_of)}
+    limits = {_MINIMUM: at_least, _MAXIMUM: at_most, _ONE_OF: tuple(one_of)}
     given = {key: limit for key, limit in limits.items() if limit not in (None, ())}
     found: Any = field(default=default, metadata=given)
     return found
@@ -56,7 +56,7 @@ def refusal(pass_class: type[ModulePass], name: str, value: Any) -> str | None:
     items = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
     for item in items:
         choices = one.metadata.get(_ONE_OF, ())
-        low, high = one.metadata.get(_LEAST), one.metadata.get(_MOST)
+        low, high = one.metadata.get(_MINIMUM), one.metadata.get(_MAXIMUM)
         outside = (low is not None and item < low) or (high is not None and item > high)
         if outside or (choices and item not in choices):
             return f"option {spelt(name)} is {spelt_value(item)}, expected {legal_values(one)}"
@@ -65,7 +65,7 @@ def refusal(pass_class: type[ModulePass], name: str, value: Any) -> str | None:
 
 def legal_values(one: Field[Any]) -> str:
     """The range of an option in words."""
-    low, high, choices = (one.metadata.get(key) for key in (_LEAST, _MOST, _ONE_OF))
+    low, high, choices = (one.metadata.get(key) for key in (_MINIMUM, _MAXIMUM, _ONE_OF))
     if choices:
         return f"one of {', '.join(map(spelt_value, choices))}"
     if low is not None and high is not None:

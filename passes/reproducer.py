@@ -16,7 +16,7 @@ from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidModelError
 
 # Few failures depend on the values of weights; a disk full of copies would be the greater harm.
-_MOST_WEIGHT_BYTES = 16 << 20
+_MAX_WEIGHT_BYTES = 16 << 20
 
 
 def write_reproducer(
@@ -41,6 +41,6 @@ def write_reproducer(
 
 def _weights_are_small(module: ModuleOp, ctx: Context) -> bool:
     try:
-        return weight_bytes(module, ctx) <= _MOST_WEIGHT_BYTES
+        return weight_bytes(module, ctx) <= _MAX_WEIGHT_BYTES
     except InvalidModelError:
         return False  # some were never loaded, and the pass failed without them

@@ -13,7 +13,7 @@ from mlirt.runtime.expressions import ExpressionError
 from mlirt.runtime.formula_table import EvaluatedFormulas, FormulaTable
 from mlirt.runtime.manifest import BORDER_NUMBERS, Manifest
 
-_MOST = float(1 << 62)
+_MAX_NUMBER = float(1 << 62)
 
 
 class Borders:
@@ -58,7 +58,7 @@ class Borders:
         found[:, BORDER_NUMBERS] = self._fills
         found[held == 0] = 0
         images, rows, row, above, beside, _ = found.T
-        of_row = (images.astype(float) * (rows + 2.0 * above) * row < _MOST) & (2 * beside <= row)
+        of_row = (images.astype(float) * (rows + 2.0 * above) * row < _MAX_NUMBER) & (2 * beside <= row)
         fits = of_row & (images * (rows + 2 * above) * row == held) & (beside <= (rows + above) * row)
         fits &= (found >= 0).all(axis=1)
         if not bool(fits.all()):

@@ -14,10 +14,10 @@ import numpy as np
 from mlirt.half_numbers import are_halves
 from mlirt.runtime.host_memory import aligned_empty, aligned_part
 
-_FEWEST = 1024  # elements that are worth it
-_SHORTEST = 8  # elements of a line, which has a scale of its own
+_MIN_ELEMENTS = 1024  # elements that are worth it
+_MIN_LINE_ELEMENTS = 8  # elements of a line, which has a scale of its own
 _SAMPLE = 4096  # elements that tell most weights from what is shorter
-_LARGEST = 127
+_MAX_INT8 = 127
 _STEPS = 6  # of its scale to the smallest number of a line, at most
 _CHUNK = 1 << 20  # elements that are converted at a time
 
@@ -95,7 +95,7 @@ def compact(array: np.ndarray) -> CompactWeights | None:
 
 def compact_form(array: np.ndarray) -> CompactForm | None:
     """How to make an array shorter so that it has the same bits when it is wide again; None where no way is known."""
-    if array.dtype != np.float32 or array.size < _FEWEST:
+    if array.dtype != np.float32 or array.size < _MIN_ELEMENTS:
         return None
     flat = array.reshape(-1)
     start = np.unravel_index(int(np.argmax(flat[:_SAMPLE] != 0)), array.shape)
@@ -113,7 +113,7 @@ def _axes_of_lines(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     axes = tuple(range(len(shape)))
     choices = [axes, axes[1:], axes[:-1], axes[1:-1], *((axis,) for axis in axes)]
     for choice in dict.fromkeys(choices):
-        if np.prod([shape[axis] for axis in choice], dtype=np.int64) >= _SHORTEST:
+        if np.prod([shape[axis] for axis in choice], dtype=np.int64) >= _MIN_LINE_ELEMENTS:
             yield choice
 
 
@@ -165,7 +165,7 @@ def _guesses_of_one(line: np.ndarray) -> np.ndarray:
 
 
 _FIRST = 8
-_ALL_STEPS = np.array([1, _LARGEST, *range(2, _STEPS + 1)], np.float32)
+_ALL_STEPS = np.array([1, _MAX_INT8, *range(2, _STEPS + 1)], np.float32)
 _IS_INEXACT = np.array([int(steps) & (int(steps) - 1) != 0 for steps in _ALL_STEPS])
 
 
@@ -174,7 +174,7 @@ def _guesses(lines: np.ndarray) -> Iterator[np.ndarray]:
     magnitudes = np.abs(lines)
     least = np.where(magnitudes != 0, magnitudes, np.float32(np.inf)).min(axis=1, keepdims=True)
     yield from _near(np.where(np.isinf(least), np.float32(1), least), 1)
-    yield from _near(magnitudes.max(axis=1, keepdims=True), _LARGEST)
+    yield from _near(magnitudes.max(axis=1, keepdims=True), _MAX_INT8)
     for steps in range(2, _STEPS + 1):
         yield from _near(least, steps)
 
@@ -193,6 +193,6 @@ def _fit(lines: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Whether the lines are bytes times their scales, to the bit."""
     with np.errstate(all="ignore"):
         numbers = np.rint(lines / scales)
-        bounded = np.where(np.abs(numbers) <= _LARGEST, numbers, 0).astype(np.int8)
+        bounded = np.where(np.abs(numbers) <= _MAX_INT8, numbers, 0).astype(np.int8)
         again = np.multiply(bounded, scales, dtype=np.float32)
     return np.asarray((again.view(np.uint32) == lines.view(np.uint32)).all(axis=1))

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlirt.runtime.extents import LARGEST, Contract, Extent
+from mlirt.runtime.extents import MAX_NUMBER, Contract, Extent
 
-_MOST_BITS = 62 * 32
-"""No number has more before all are compared with `LARGEST`; a contract that could go beyond is left out."""
+_MAX_BITS = 62 * 32
+"""No number has more before all are compared with `MAX_NUMBER`; a contract that could go beyond is left out."""
 _SYMMETRIC = frozenset(("+", "*", "min", "max"))
 
 
@@ -61,7 +61,7 @@ class ContractTable:
         """The number that has this value; NotTabledError where it has more than 62 bits."""
         found = self._numbers.get(("const", value, 0, 0))
         if found is None:
-            if not -LARGEST < value < LARGEST:
+            if not -MAX_NUMBER < value < MAX_NUMBER:
                 raise NotTabledError("a constant is too large")
             found = self._numbers["const", value, 0, 0] = self._added(value, bits=62)
         return found
@@ -100,7 +100,7 @@ class ContractTable:
             most = bits[a] + bits[b]
         else:
             most = max(bits[a], bits[b], bits[c] if operation == "if" else 0) + (operation == "+")
-        if most > _MOST_BITS:
+        if most > _MAX_BITS:
             raise NotTabledError("its numbers may become very large")
         number = self._added(None, most)
         self._code.append((number, operation, a, b, c))
@@ -214,7 +214,7 @@ class ContractTable:
             found = np.array(values, np.int64)
         except OverflowError:
             return None
-        return found if -LARGEST < int(found.min()) and int(found.max()) < LARGEST else None
+        return found if -MAX_NUMBER < int(found.min()) and int(found.max()) < MAX_NUMBER else None
 
 
 def _computed(operation: str, a: int, b: int, c: int) -> int:

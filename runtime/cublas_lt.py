@@ -32,7 +32,7 @@ _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _BIAS_POINTER, _BIAS_TYPE = 3, 4, 7, 8, 2
 _BATCH_COUNT, _BATCH_STEP = 5, 6  # of layouts
 _WORKSPACE, _REDUCTIONS, _ALIGNMENT_A = 1, 3, 5  # of preferences
 _IN_ORDER = 2  # partial sums are added by a kernel of their own, never by whoever comes first
-_MOST_ALIGNMENT = 256
+_MAX_ALIGNMENT = 256
 
 
 class _Proposal(ctypes.Structure):
@@ -172,7 +172,7 @@ class _Prepared:
 
 def _alignment(address: int) -> int:
     """The power of two that an address is a multiple of, as far as the library cares."""
-    return min(address & -address, _MOST_ALIGNMENT) or _MOST_ALIGNMENT
+    return min(address & -address, _MAX_ALIGNMENT) or _MAX_ALIGNMENT
 
 
 def _declare(library: Any) -> None:

@@ -15,7 +15,7 @@ from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, encode
 
 _SUCCESS = 0
 _PROCESSORS, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
-_CLOCK_KHZ, _MEMORY_KHZ, _MEMORY_BITS, _MOST_SHARED = 13, 36, 37, 97
+_CLOCK_KHZ, _MEMORY_KHZ, _MEMORY_BITS, _MAX_SHARED_BYTES = 13, 36, 37, 97
 _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
@@ -73,7 +73,7 @@ class CudaDriver:
         return {
             "processors": self.processors(),
             "clock_mhz": self._attribute(_CLOCK_KHZ) / 1e3,
-            "shared_bytes": self._attribute(_MOST_SHARED),
+            "shared_bytes": self._attribute(_MAX_SHARED_BYTES),
             "memory_gb_s": 2 * self._attribute(_MEMORY_KHZ) * self._attribute(_MEMORY_BITS) / 8 / 1e6,
         }
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.launch_order import lanes
 
-MOST_LANES = 8
+MAX_LANES = 8
 
 
 class Queued(Protocol):
@@ -53,7 +53,7 @@ def capture(launches: Sequence[Queued], waits: Sequence[Sequence[int]], pool: La
     """The executable graph of launches, each of which waits for earlier ones; 0 for none."""
     if not launches:
         return 0
-    lane_of = lanes(waits, MOST_LANES)
+    lane_of = lanes(waits, MAX_LANES)
     driver, streams = pool.driver, pool.streams(max(lane_of) + 1)
     driver.begin_capture(streams[0])
     try:

@@ -13,7 +13,7 @@ from mlirt.runtime.library_calls import LibraryCall, LibraryConvolution, Queue
 from mlirt.runtime.shared_libraries import load_shared
 
 _NAMES = ("libcudnn.so.9", "cudnn64_9.dll")
-_MOST_ALIGNMENT = 16
+_MAX_ALIGNMENT = 16
 
 
 @cache
@@ -82,7 +82,7 @@ class Cudnn:
 
 def _alignment(address: int) -> int:
     """The power of two that an address is a multiple of, as far as the library cares."""
-    return min(address & -address, _MOST_ALIGNMENT) or _MOST_ALIGNMENT
+    return min(address & -address, _MAX_ALIGNMENT) or _MAX_ALIGNMENT
 
 
 def _declare(library: Any) -> None:

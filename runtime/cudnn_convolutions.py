@@ -14,7 +14,7 @@ _ADD, _RELU = 0, 100
 _NAN_PASSES = 1
 _BY_ESTIMATE, _FALLBACK = 3, 2  # where proposals come from
 _MATRIX_UNITS, _ROUNDED_INPUTS, _ROUNDED_SUMS, _ANY_ORDER = 0, 1, 2, 4  # notes of an engine
-_MOST_PROPOSALS, _MOST_NOTES = 64, 32
+_MAX_PROPOSALS, _MAX_NOTES = 64, 32
 
 INPUT, KERNEL, RESULT, BIAS = 1, 2, 3, 4
 """What the tensors of the graph are called."""
@@ -72,7 +72,7 @@ class ConvolutionGraph:
                 try:
                     engine = self._new(Kind.ENGINE)
                     config.fill(Field.CONFIG_ENGINE, [engine])
-                    if not self._refused().isdisjoint(engine.numbers(Field.ENGINE_NOTES, _MOST_NOTES)):
+                    if not self._refused().isdisjoint(engine.numbers(Field.ENGINE_NOTES, _MAX_NOTES)):
                         continue
                     plan = self._new(Kind.PLAN).set(Field.PLAN_HANDLE, self._handle.value)
                     plan.set(Field.PLAN_CONFIG, config).finish()
@@ -87,7 +87,7 @@ class ConvolutionGraph:
             asked.set(Field.HEURISTICS_MODE, source).finish()
         except PlanError:
             return []
-        found = [self._new(Kind.CONFIG) for _ in range(_MOST_PROPOSALS)]
+        found = [self._new(Kind.CONFIG) for _ in range(_MAX_PROPOSALS)]
         return found[: asked.fill(Field.HEURISTICS_RESULTS, found)]
 
     def _refused(self) -> set[int]:

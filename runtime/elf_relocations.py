@@ -7,7 +7,7 @@ from itertools import pairwise
 from mlirt.runtime.elf_sections import NOBITS, RELA, ElfObject
 
 _RELOCATION = struct.Struct("<QQq")
-_FARTHEST = 1 << 26
+_MAX_OFFSET = 1 << 26
 """More than any addend of a real object, and little enough that sections that lie near each other stay in reach."""
 
 _BYTES = {
@@ -44,7 +44,7 @@ def check_relocations(elf: ElfObject, table: int, symbols: Sequence[bool | None]
             if sizes is not None and kind not in sizes:
                 elf.refuse(f"a relocation is of the kind {kind}, which kernels do not have")
             size = (sizes or {}).get(kind, 8)
-            if place + size > len(target.body) or abs(addend) > _FARTHEST:
+            if place + size > len(target.body) or abs(addend) > _MAX_OFFSET:
                 elf.refuse("a relocation lies outside of its section")
             if elf.machine in _EMPTY_PLACES and any(target.body[place : place + size]):
                 elf.refuse("a relocation would be written over something else")

@@ -20,8 +20,8 @@ _KINDS = {
 _FLAGS = 0x1 | 0x2 | 0x4 | 0x10 | 0x20 | 0x40 | 0x80 | 0x10000000 | 0x80000000
 """Written, in memory, executed, merged, strings, and how sections refer to each other: no TLS, nothing compressed."""
 _LOADED = 0x2
-_LARGEST_ALIGNMENT = 4096
-_LARGEST_ZEROS = 1 << 26
+_MAX_ALIGNMENT = 4096
+_MAX_BYTES_OF_ZEROS = 1 << 26
 _FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _RELOCATABLE = 1
@@ -108,9 +108,9 @@ def _check(row: tuple[int, ...], which: str, name: str, file_bytes: int) -> None
     _, kind, flags, _, offset, size, _, _, alignment, row_bytes = row
     if kind not in _KINDS or flags & ~_FLAGS:
         raise _damaged(name, f"{which} is of a kind that kernels do not have")
-    if alignment & (alignment - 1) or alignment > _LARGEST_ALIGNMENT:
+    if alignment & (alignment - 1) or alignment > _MAX_ALIGNMENT:
         raise _damaged(name, f"{which} has the alignment {alignment}")
-    if kind == NOBITS and size > _LARGEST_ZEROS:
+    if kind == NOBITS and size > _MAX_BYTES_OF_ZEROS:
         raise _damaged(name, f"{which} asks for {size} bytes of zeros")
     if kind not in (_NULL, NOBITS) and offset + size > file_bytes:
         raise _damaged(name, f"{which} lies outside of the file")

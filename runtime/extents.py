@@ -42,8 +42,8 @@ _FIELDS = (
         "unproved",
     ),
 )
-LARGEST = 1 << 62
-_MANY = 1 << 20
+MAX_NUMBER = 1 << 62
+_MAX_TERMS = 1 << 20
 _OPERANDS = {"const": 1, "arg": 1, "grid": 1, "+": 2, "*": 2, "//": 2, "%": 2, "max": 2, "min": 2, "if": 3}
 _GIVEN = ("const", "arg", "grid")
 
@@ -131,7 +131,7 @@ def _run(code: Sequence[Instruction], given: Sequence[int], grid: Sequence[int])
     for operation, a, b, c in code:  # the most frequent ones first: a plan has thousands of them
         if operation == "*":
             value = values[a] * values[b]
-            if not -LARGEST < value < LARGEST:
+            if not -MAX_NUMBER < value < MAX_NUMBER:
                 raise OverflowError
         elif operation == "+":
             value = values[a] + values[b]
@@ -152,7 +152,7 @@ def _run(code: Sequence[Instruction], given: Sequence[int], grid: Sequence[int])
         else:
             value = grid[a]
         values.append(value)
-    if values and not -LARGEST < min(values) <= max(values) < LARGEST:
+    if values and not -MAX_NUMBER < min(values) <= max(values) < MAX_NUMBER:
         raise OverflowError
     return values
 
@@ -174,16 +174,16 @@ def read_contracts(section: bytes) -> Contracts:
     top = JsonRecord(value, "extents", ("kernels", "sealed"))
     table = top.table("kernels")
     kernels = JsonRecord(table, "extents.kernels", table)
-    found = {symbol: tuple(_contract(one, symbol) for one in kernels.items(symbol, _MANY)) for symbol in table}
-    return Contracts(found, frozenset(top.texts("sealed", _MANY)))
+    found = {symbol: tuple(_contract(one, symbol) for one in kernels.items(symbol, _MAX_TERMS)) for symbol in table}
+    return Contracts(found, frozenset(top.texts("sealed", _MAX_TERMS)))
 
 
 def _contract(raw: object, symbol: str) -> Contract:
     record = JsonRecord(raw, f"extents[{symbol[:80]!r}]", _FIELDS)
     args = record.texts("args", 1024)
-    numbers = tuple(_instruction(record, i, one, args) for i, one in enumerate(record.items("numbers", _MANY)))
+    numbers = tuple(_instruction(record, i, one, args) for i, one in enumerate(record.items("numbers", _MAX_TERMS)))
     count = len(numbers)
-    conditions = tuple(_integers(record, "conditions", one, count) for one in record.items("conditions", _MANY))
+    conditions = tuple(_integers(record, "conditions", one, count) for one in record.items("conditions", _MAX_TERMS))
     if any(not condition for condition in conditions):
         raise record.error("conditions", "one is empty")
     return Contract(
@@ -196,7 +196,7 @@ def _contract(raw: object, symbol: str) -> Contract:
         constants=dict(_constant(record, one, args) for one in record.items("constants", 1024)),
         numbers=numbers,
         conditions=conditions,
-        extents=tuple(_extent(record, one, args, count) for one in record.items("extents", _MANY)),
+        extents=tuple(_extent(record, one, args, count) for one in record.items("extents", _MAX_TERMS)),
         unproved=frozenset(_integers(record, "unproved", record.items("unproved", 1024), len(args))),
     )
 
@@ -225,7 +225,7 @@ def _instruction(record: JsonRecord, place: int, raw: object, args: Sequence[str
     if operation not in _OPERANDS or len(operands) != _OPERANDS[operation] or len(operands) != len(items) - 1:
         raise record.error("numbers", f"instruction {place} makes no sense")
     if operation == "const":
-        fits = abs(operands[0]) < LARGEST
+        fits = abs(operands[0]) < MAX_NUMBER
     elif operation == "arg":
         fits = 0 <= operands[0] < len(args) and args[operands[0]] in ("i64", "i32")
     else:
@@ -243,7 +243,7 @@ def _extent(record: JsonRecord, raw: object, args: Sequence[str], count: int) ->
     place = None if items[0] is None else _integers(record, "extents", [items[0]], len(args))[0]
     if place is not None and args[place] != "ptr":
         raise record.error("extents", f"argument {place} is no pointer")
-    size = 0 if items[1] is None else _integers(record, "extents", [items[1]], LARGEST)[0]
+    size = 0 if items[1] is None else _integers(record, "extents", [items[1]], MAX_NUMBER)[0]
     (width,) = _integers(record, "extents", [items[2]], 1 << 10)
     low, high, *guards = _integers(record, "extents", items[3:], count)
     return Extent(place, size, width, low, high, tuple(guards))

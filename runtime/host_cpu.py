@@ -11,7 +11,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.llvm_binding import llvm
 from mlirt.runtime.processor_quota import processor_quota, within_quota
 
-MOST_THREADS = 256
+MAX_THREADS = 256
 """Of one group of workers: what the words of builder/spmd_main.py have room for."""
 
 # Linux on x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA).
@@ -73,7 +73,7 @@ def allow_matrix_unit(features: Iterable[str]) -> None:
 
 def thread_count() -> int:
     """The threads to run with: the processors that this process may use, or has time for, at most MLIRT_NUM_THREADS."""
-    available = min(within_quota(processor_count(), processor_quota()), MOST_THREADS)
+    available = min(within_quota(processor_count(), processor_quota()), MAX_THREADS)
     wanted = os.environ.get("MLIRT_NUM_THREADS", "")
     return max(1, min(available, int(wanted))) if wanted.isdigit() and int(wanted) > 0 else available
 

@@ -18,8 +18,8 @@ from mlirt.runtime.formula_table import FormulaTable
 from mlirt.runtime.launch_words import LaunchArguments, joined
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
 
-_FAR = 1 << 61
-_FAR_ELEMENT = 1 << 50  # times the bytes of one it is less than _FAR
+_MAX_DISTANCE = 1 << 61
+_FAR_ELEMENT = 1 << 50  # times the bytes of one it is less than _MAX_DISTANCE
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class _Spans:
         start, end = low * self.widths, (high + 1) * self.widths
         # The whole of what a far one could mean lies outside of every buffer.
         if bool(is_far.any()):
-            start[is_far], end[is_far] = -_FAR, _FAR
-        start, end = np.where(is_used, start, _FAR), np.where(is_used, end, -_FAR)
+            start[is_far], end[is_far] = -_MAX_DISTANCE, _MAX_DISTANCE
+        start, end = np.where(is_used, start, _MAX_DISTANCE), np.where(is_used, end, -_MAX_DISTANCE)
         return np.minimum.reduceat(start, self.firsts), np.maximum.reduceat(end, self.firsts)
 
 

@@ -15,7 +15,7 @@ from mlirt.runtime.bound_launch import Address, BoundLaunch
 from mlirt.runtime.formula_table import MAX_BYTES, FormulaTable
 from mlirt.runtime.manifest import BufferArgument, FloatArgument, IntArgument, Manifest, MapArgument
 
-_SMALLEST_I32, _BEHIND_I32 = -(1 << 31), 1 << 31
+_MIN_I32, _BEHIND_I32 = -(1 << 31), 1 << 31
 
 
 class LaunchArguments:
@@ -79,7 +79,7 @@ class LaunchArguments:
         None where a number is not as it must be, for the caller to find out which one it is.
         """
         narrow = numbers[self._narrow]
-        if bool(np.any(narrow < _SMALLEST_I32)) or bool(np.any(narrow >= _BEHIND_I32)):
+        if bool(np.any(narrow < _MIN_I32)) or bool(np.any(narrow >= _BEHIND_I32)):
             return None
         found = self._fixed.copy()
         found[self._integers] = numbers[self._integer_formulas]

@@ -25,9 +25,9 @@ _ELEMENTS = ("float16", "bfloat16", "float32", "int8", "int32")
 _ACTIVATIONS = {"matmul": ("none", "relu", "gelu_tanh"), "convolution": ("none", "relu")}
 _FAMILIES = {"cublas_lt": "matmul", "cudnn": "convolution"}
 _NUMBERS = {"matmul": 10, "convolution": 9}
-_MOST_PROPOSALS = 64
-_MOST_WORKSPACE = 1 << 32
-_MOST_STEPS = 1 << 20
+_MAX_PROPOSALS = 64
+_MAX_WORKSPACE = 1 << 32
+_MAX_STEPS = 1 << 20
 
 
 def _flags(value: Any, scope: Scope, given: Given) -> tuple[bool, ...]:
@@ -51,9 +51,9 @@ class LibraryCall:
     """None, relu or, of products, gelu_tanh."""
     rounded: bool = field(metadata=stored(FLAG, default=False))
     """Whether float32 may be read with 10 bits of mantissa."""
-    proposal: int = field(metadata=stored(whole(0, _MOST_PROPOSALS)))
+    proposal: int = field(metadata=stored(whole(0, _MAX_PROPOSALS)))
     """Which of the library's ways to do it."""
-    workspace_bytes: int = field(metadata=stored(whole(0, _MOST_WORKSPACE)))
+    workspace_bytes: int = field(metadata=stored(whole(0, _MAX_WORKSPACE)))
 
     @property
     def is_biased(self) -> bool:
@@ -89,11 +89,11 @@ class LibraryProduct(LibraryCall):
 class LibraryConvolution(LibraryCall):
     """A convolution of images; the steps are those down and across."""
 
-    stride: tuple[int, int] = field(metadata=stored(exactly(2, 1, _MOST_STEPS)))
-    dilation: tuple[int, int] = field(metadata=stored(exactly(2, 1, _MOST_STEPS)))
-    padding: tuple[int, int] = field(metadata=stored(exactly(2, 0, _MOST_STEPS)))
+    stride: tuple[int, int] = field(metadata=stored(exactly(2, 1, _MAX_STEPS)))
+    dilation: tuple[int, int] = field(metadata=stored(exactly(2, 1, _MAX_STEPS)))
+    padding: tuple[int, int] = field(metadata=stored(exactly(2, 0, _MAX_STEPS)))
     channels_last: bool = field(metadata=stored(FLAG, default=False))
-    groups: int = field(metadata=stored(whole(1, _MOST_STEPS)))
+    groups: int = field(metadata=stored(whole(1, _MAX_STEPS)))
 
 
 _CALLS: Mapping[str, type[LibraryCall]] = {"matmul": LibraryProduct, "convolution": LibraryConvolution}

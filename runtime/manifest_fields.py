@@ -6,7 +6,7 @@ from typing import Any
 
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.record_kinds import (
-    MANY,
+    MAX_ITEMS,
     each,
     in_range,
     is_whole,
@@ -141,7 +141,7 @@ def _profile(value: object, scope: Scope) -> dict[str, ShapeRange]:
 
 
 def _any_objects(value: Any, scope: Scope, given: Given) -> tuple[Mapping[str, object], ...]:
-    return tuple(each(items(value, MANY), as_table))
+    return tuple(each(items(value, MAX_ITEMS), as_table))
 
 
 FORMAT = one_of(LINEAR, *LAYOUTS, fault=lambda name: f"there is no tensor format {name!r}")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from mlirt.errors import PlanError
 from mlirt.runtime.manifest import FORMAT, Manifest, Tensor
 from mlirt.runtime.manifest_rules import check_halos, check_lifetimes, check_tensors, check_weights, roots
-from mlirt.runtime.record_kinds import MANY, TEXT, each, in_range, items
+from mlirt.runtime.record_kinds import MAX_ITEMS, TEXT, each, in_range, items
 from mlirt.runtime.record_schema import (
     Fault,
     Scope,
@@ -83,7 +83,7 @@ def _check_version(table: Mapping[str, Any]) -> None:
 
 def _list(table: Mapping[str, Any], name: str) -> list[Any]:
     found = _there(table, name)
-    return _at(f".{name}", lambda: items(found, MANY))
+    return _at(f".{name}", lambda: items(found, MAX_ITEMS))
 
 
 def _there(table: Mapping[str, Any], name: str) -> Any:

@@ -21,10 +21,10 @@ from mlirt.runtime.memory_planning import ALIGNMENT, MemoryPlan, Request, plan
 
 _KEPT = 4
 _LOOSER, _LOOSER_WITHIN_THE_LARGEST = 1.1, 2.0
-_LITTLE = 1024  # units
+_SMALL_UNITS = 1024  # units
 # Borders are written again where so much of the arena is saved by it.
 _SAVED = 0.05
-_LARGEST = 1 << 31  # units of the alignment, so that products of two fit 63 bits
+_MAX_UNITS = 1 << 31  # units of the alignment, so that products of two fit 63 bits
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Placements:
 
     def _is_tight(self, total: int, needed: float) -> bool:
         within = total <= self._largest and total <= _LOOSER_WITHIN_THE_LARGEST * needed
-        return total <= _LITTLE or total <= _LOOSER * needed or within
+        return total <= _SMALL_UNITS or total <= _LOOSER * needed or within
 
     def _plan(self, sizes: np.ndarray, live: float) -> tuple[MemoryPlan, np.ndarray, bool]:
         """The smallest placement, which borders have to be written again, and whether larger sizes may share more."""
@@ -151,7 +151,7 @@ class Placements:
 
     def _can_stretch(self, sizes: np.ndarray, units: np.ndarray) -> bool:
         """Whether numbers stay small, and the members of each halo class are of one size."""
-        if int(units.sum()) >= _LARGEST:
+        if int(units.sum()) >= _MAX_UNITS:
             return False
         for members in self._classes:
             given = sizes[members]
@@ -162,12 +162,12 @@ class Placements:
 
 def _least_to_share(live: float) -> float:
     """How large an arena is, in units, of which sharing memory may save some that counts."""
-    return max(_LITTLE, live / (1 - _SAVED))
+    return max(_SMALL_UNITS, live / (1 - _SAVED))
 
 
 def _stretched(one: _Planned, units: np.ndarray) -> np.ndarray | None:
     """The offsets of a placement times the largest growth of a buffer; None where one has grown from nothing."""
-    if one.all >= _LARGEST or (len(one.empty) and bool((units[one.empty] > 0).any())):
+    if one.all >= _MAX_UNITS or (len(one.empty) and bool((units[one.empty] > 0).any())):
         return None
     grown = int(np.argmax(units / one.divisors)) if len(units) else 0
     above, below = (int(units[grown]), int(one.sizes[grown])) if len(units) else (0, 1)

@@ -16,7 +16,7 @@ from mlirt.atomic_file import Bytes
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.host_memory import aligned_empty
 
-MOST_READ = 32 << 20
+MAX_READ_BYTES = 32 << 20
 """Bytes of a file that is read; larger ones are mapped."""
 
 
@@ -92,7 +92,7 @@ def _of_file(file: BufferedReader, path: str) -> PlanSource:
         return PlanSource(memoryview(file.read()))  # a pipe
     if found.st_size == 0:
         raise PlanError(f"{path}: the file is empty, so it is no plan file")
-    if found.st_size <= MOST_READ:
+    if found.st_size <= MAX_READ_BYTES:
         # Weights are used where they lie.
         data = aligned_empty((found.st_size,), np.dtype(np.uint8)).data
         return PlanSource(data[: file.readinto(data)].toreadonly())
@@ -106,7 +106,7 @@ def _of_file(file: BufferedReader, path: str) -> PlanSource:
 def large_file(path: str | os.PathLike[str]) -> PlanFile | None:
     """The plan file at a path, where it is one that would be mapped."""
     state = state_of(os.fspath(path))
-    is_large = bool(state) and os.path.isfile(path) and os.path.getsize(path) > MOST_READ
+    is_large = bool(state) and os.path.isfile(path) and os.path.getsize(path) > MAX_READ_BYTES
     return PlanFile(os.path.abspath(path), state) if is_large else None
 
 

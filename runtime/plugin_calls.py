@@ -14,7 +14,7 @@ from mlirt.runtime.data_types import SAFETENSORS_NAMES, numpy_dtype
 from mlirt.runtime.record_kinds import TEXT, numbers, texts, whole
 from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, stored
 
-_MOST_TENSORS = 256
+_MAX_TENSORS = 256
 _MAX_RANK = 8
 
 
@@ -33,12 +33,12 @@ class PluginCall:
     namespace: str = field(metadata=stored(TEXT))
     state: str | None = field(metadata=stored(Kind(_weight, "key of a weight"), default=None))
     """The bytes that the plugin is made from; none without it."""
-    inputs: int = field(metadata=stored(whole(0, _MOST_TENSORS)))
+    inputs: int = field(metadata=stored(whole(0, _MAX_TENSORS)))
     """How many of the tensors are read; the others are written."""
-    elements: tuple[str, ...] = field(metadata=stored(texts(_MOST_TENSORS)))
+    elements: tuple[str, ...] = field(metadata=stored(texts(_MAX_TENSORS)))
     """The element type of each tensor."""
     ranks: tuple[int, ...] = field(
-        metadata=stored(numbers(0, _MAX_RANK, _MOST_TENSORS, f"expected whole numbers up to {_MAX_RANK}"))
+        metadata=stored(numbers(0, _MAX_RANK, _MAX_TENSORS, f"expected whole numbers up to {_MAX_RANK}"))
     )
     """The number of dimensions of each."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from mlirt.runtime.expressions import Expression, ExpressionError, evaluate, to_text
-from mlirt.runtime.record_kinds import FORMULA, MANY, TEXT, each, index, items, nested, one_of
+from mlirt.runtime.record_kinds import FORMULA, MAX_ITEMS, TEXT, each, index, items, nested, one_of
 from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, as_table, read_record, stored
 
 RELATIONS: Mapping[str, Callable[[int, int], bool]] = {
@@ -27,7 +27,7 @@ def _steps(value: Any, scope: Scope, given: Given) -> "Program":
     scope.depth += 1
     if scope.depth > _MAX_DEPTH:
         raise Fault(f"is nested deeper than {_MAX_DEPTH}")
-    found = tuple(each(items(value, MANY), lambda one: _step(one, scope)))
+    found = tuple(each(items(value, MAX_ITEMS), lambda one: _step(one, scope)))
     scope.depth -= 1
     return found
 

@@ -8,13 +8,13 @@ from typing import Any, cast
 from mlirt.runtime.expressions import Expression, ExpressionError, parse
 from mlirt.runtime.record_schema import Fault, Given, Kind, Scope, as_table, read_record
 
-MANY = 1 << 20
+MAX_ITEMS = 1 << 20
 MAX_RANK = 64
-_LONGEST = 65536
+_MAX_TEXT_LENGTH = 65536
 
 
 def _text(value: Any, scope: Scope, given: Given) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > _MAX_TEXT_LENGTH:
         raise Fault(f"expected a text, got {type(value).__name__}")
     return value
 
@@ -104,7 +104,7 @@ def items(value: Any, limit: int) -> list[Any]:
     return found
 
 
-def texts(limit: int = MANY) -> Kind:
+def texts(limit: int = MAX_ITEMS) -> Kind:
     """A list of texts."""
 
     def read(value: Any, scope: Scope, given: Given) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def nested(record: type[Any], **extra: str) -> Kind:
     return Kind(read, record.__name__, records=(record,))
 
 
-def many(record: type[Any], role: str = "", limit: int = MANY) -> Kind:
+def many(record: type[Any], role: str = "", limit: int = MAX_ITEMS) -> Kind:
     """A list of records."""
 
     def read(value: Any, scope: Scope, given: Given) -> tuple[Any, ...]:

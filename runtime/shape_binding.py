@@ -24,7 +24,7 @@ from mlirt.runtime.manifest import BufferArgument, Launch, Manifest, MapArgument
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, plan_apart, verify
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
-from mlirt.runtime.symbol_values import MOST_PARTS, NO_SIZES, Shape, check_requirements, listed, symbol_values
+from mlirt.runtime.symbol_values import MAX_PARTS, NO_SIZES, Shape, check_requirements, listed, symbol_values
 
 # What launches that run side by side may take between them; more would not stay in a cache, and big launches fill a
 # device alone.
@@ -99,7 +99,7 @@ def bind_shapes(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str,
 class ShapeBinder:
     """Binds one plan to sets of shapes, which share what does not depend on them."""
 
-    def __init__(self, manifest: Manifest, parts: int = MOST_PARTS) -> None:
+    def __init__(self, manifest: Manifest, parts: int = MAX_PARTS) -> None:
         """`parts` of a launch are under way at once at most."""
         self._manifest, self._parts = manifest, parts
         self._formulas = PlanFormulas(manifest)

@@ -12,7 +12,7 @@ from mlirt.errors import PlanError
 from mlirt.runtime.expressions import LIMIT, ExpressionError, evaluate, parse
 from mlirt.runtime.manifest import Manifest
 
-_MOST_STEPS = 1 << 16
+_MAX_STEPS = 1 << 16
 
 Step: TypeAlias = "Sequence[object]"
 
@@ -40,7 +40,7 @@ class SizeProgram:
 
     def __init__(self, manifest: Manifest) -> None:
         noted = manifest.info.get("size_program", [])
-        if not isinstance(noted, list) or len(cast("list[object]", noted)) > _MOST_STEPS:
+        if not isinstance(noted, list) or len(cast("list[object]", noted)) > _MAX_STEPS:
             raise PlanError("plan manifest: info.size_program: expected a list of steps")
         self._steps = [_checked(step, number) for number, step in enumerate(cast("list[object]", noted))]
 

@@ -15,14 +15,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-_MOST_SECONDS = 50e-3
-_LEAST_SECONDS = 1e-3
+_MAX_SECONDS = 50e-3
+_MIN_SECONDS = 1e-3
 _BRIEF_SECONDS = 50e-6
 _LIMITED_SECONDS = 200e-6
 _PAUSES = 8
 _LOOK_AGAIN_SECONDS = 0.1
 _NEWS = 0.25  # the weight of the last pause
-_MOST_THREADS = 64  # of this process, that are looked at
+_MAX_THREADS = 64  # of this process, that are looked at
 
 
 class SpinPolicy:
@@ -32,7 +32,7 @@ class SpinPolicy:
         """`waiting()`: how many threads of other processes run or wait for a processor. `is_limited`: by a quota."""
         self._room = (os.cpu_count() or processors) - threads
         self._waiting = waiting
-        self._limit = _LIMITED_SECONDS if is_limited else _MOST_SECONDS
+        self._limit = _LIMITED_SECONDS if is_limited else _MAX_SECONDS
         self._has_room = threads <= processors
         self._is_busy = False
         self._looks_at = 0.0
@@ -45,7 +45,7 @@ class SpinPolicy:
         if self._end is not None:
             self._learn(now - self._end)
         if not self._has_room:
-            return min(_BRIEF_SECONDS, _MOST_SECONDS if wanted is None else wanted)
+            return min(_BRIEF_SECONDS, _MAX_SECONDS if wanted is None else wanted)
         if wanted is not None:
             return wanted
         granted = self._granted()
@@ -56,7 +56,7 @@ class SpinPolicy:
         self._end = now
 
     def _learn(self, pause: float) -> None:
-        came = pause <= _MOST_SECONDS
+        came = pause <= _MAX_SECONDS
         self._worth += _NEWS * (came - self._worth)
         if came:
             self._pause += _NEWS * (pause - self._pause)
@@ -64,7 +64,7 @@ class SpinPolicy:
     def _granted(self) -> float:
         if self._worth < 0.5:
             return _BRIEF_SECONDS
-        return min(max(_PAUSES * self._pause, _LEAST_SECONDS), self._limit)
+        return min(max(_PAUSES * self._pause, _MIN_SECONDS), self._limit)
 
     def _others_wait(self, now: float) -> bool:
         """Whether other processes want more processors than the pool leaves to them, as of a moment ago."""
@@ -85,7 +85,7 @@ def runnable_elsewhere(loadavg: str = "/proc/loadavg", threads: str = "/proc/sel
 
 def _runnable_here(folder: str) -> int:
     """The threads of this process that run or wait for a processor, of the first few."""
-    names = itertools.islice(os.listdir(folder), _MOST_THREADS)
+    names = itertools.islice(os.listdir(folder), _MAX_THREADS)
     return sum(_is_runnable(f"{folder}/{name}/stat") for name in names)
 
 

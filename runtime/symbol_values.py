@@ -14,12 +14,12 @@ NO_SIZES: Mapping[str, int] = {}
 # What a size that only the run tells is taken for at first.
 GUESS = 1
 # Into so many parts a launch is cut by up to 32 threads; more threads have one each.
-MOST_PARTS = 32
+MAX_PARTS = 32
 
 
 def bind_symbols(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int]) -> dict[str, int]:
     """Give each symbol its value from the shapes of the inputs, and check all dimensions and what layers need."""
-    values = symbol_values(manifest, shapes, sizes, MOST_PARTS)
+    values = symbol_values(manifest, shapes, sizes, MAX_PARTS)
     check_requirements(manifest, shapes, values)
     return values
 

@@ -21,7 +21,7 @@ _RUNS = 6  # of each kind in a trial
 _WARM_UP = 2  # of them: caches and workers get used to the kind
 _LONG_SECONDS = 500e-6  # workers are worth more than they cost in runs that take longer
 _BETWEEN = 1000  # runs from trial to trial, four times as many where the outcome was the same
-_MOST_BETWEEN = 64_000
+_MAX_RUNS_BETWEEN = 64_000
 
 
 class Outcomes:
@@ -108,7 +108,7 @@ class WorkerChoice:
             self._outcomes.note(self._size, is_alone=is_alone)
             best = alone if is_alone else self._together
             is_same = self._between > 0 and best is self._best
-            self._between = min(4 * self._between, _MOST_BETWEEN) if is_same else _BETWEEN
+            self._between = min(4 * self._between, _MAX_RUNS_BETWEEN) if is_same else _BETWEEN
             self._best, self._left = best, self._between
             for times in self._times.values():
                 times.clear()

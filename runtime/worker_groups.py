@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.fair_queue import FairQueue
-from mlirt.runtime.host_cpu import MOST_THREADS, processor_count, thread_count
+from mlirt.runtime.host_cpu import MAX_THREADS, processor_count, thread_count
 from mlirt.runtime.numa_nodes import homes, numa_nodes
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.processor_quota import processor_quota
@@ -39,8 +39,8 @@ class ThreadChoice:
 def thread_choice(threads: int | None = None, streams: int | None = None) -> ThreadChoice:
     """What `mlirt.load(threads=, streams=)` stand for; InvalidInputError for numbers that make no sense."""
     for name, wanted in (("threads", threads), ("streams", streams)):
-        if wanted is not None and (not isinstance(wanted, int) or not 1 <= wanted <= MOST_THREADS):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInputError(f"{name} is {wanted!r}; expected a whole number from 1 to {MOST_THREADS}")
+        if wanted is not None and (not isinstance(wanted, int) or not 1 <= wanted <= MAX_THREADS):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInputError(f"{name} is {wanted!r}; expected a whole number from 1 to {MAX_THREADS}")
     return ThreadChoice(threads or thread_count(), streams or 1)
 
 

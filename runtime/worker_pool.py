@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from mlirt.runtime.host_cpu import MOST_THREADS, processor_count
+from mlirt.runtime.host_cpu import MAX_THREADS, processor_count
 from mlirt.runtime.host_memory import HostBlock
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.spin_policy import SpinPolicy, runnable_elsewhere
@@ -23,7 +23,7 @@ BORDERED = "mlirt_bordered"
 _WORD = 8
 _MAIN_WORD, _SYNC_WORD, _THREADS_WORD, _SPIN_WORD = 16, 19, 20, 21
 _STOP_WORD, _WOKEN_WORD, _WORKERS_WORD, _WORDS_PER_WORKER = 32, 33, 48, 16
-_SYNC_WORDS = 64 + 16 * (MOST_THREADS // 32)
+_SYNC_WORDS = 64 + 16 * (MAX_THREADS // 32)
 _PARTS_OF_A_TICKET = 32
 _word, _void = ctypes.c_int64, None
 

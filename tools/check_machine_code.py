@@ -11,7 +11,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.tools.tool_main import tool_main
 
 _NAME = "check_machine_code"
-_MOST = 4  # violations of a cubin that are printed
+_MAX_PRINTED_VIOLATIONS = 4  # violations of a cubin that are printed
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -22,7 +22,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         "what is covered and what is not. Needs nvdisasm (pip install nvidia-cuda-nvdisasm) and no GPU.",
     )
     parser.add_argument("files", nargs="+", type=Path, help="plans, cubins, or folders of them")
-    parser.add_argument("--all", action="store_true", help=f"print all violations of a cubin, not {_MOST}")
+    parser.add_argument(
+        "--all", action="store_true", help=f"print all violations of a cubin, not {_MAX_PRINTED_VIOLATIONS}"
+    )
     parser.add_argument("--verbose", action="store_true", help="a traceback for errors")
     return parser.parse_args(argv)
 
@@ -50,7 +52,7 @@ def _check(arguments: argparse.Namespace) -> int:
             found.setdefault(cubin, path)
     for path, faults in zip(found.values(), faults_of_all(list(found)), strict=True):
         wrong += bool(faults)
-        for fault in faults if arguments.all else faults[:_MOST]:
+        for fault in faults if arguments.all else faults[:_MAX_PRINTED_VIOLATIONS]:
             print(f"{path}: {fault}")
     asynchronous = sum(map(is_asynchronous, found))
     print(f"{len(found)} cubins, {asynchronous} with asynchronous operations, {wrong} with violations")

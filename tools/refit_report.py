@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mlirt.builder.refit import KeptNetwork
     from mlirt.runtime.engine_interface import EngineLike
 
-_MOST = 10
+_MAX_LISTED_WEIGHTS = 10
 
 
 def refit_lines(engine: EngineLike) -> list[str]:
@@ -29,7 +29,7 @@ def refit_time_line(engine: EngineLike, times: int) -> str:
     from mlirt.runtime.engine import Engine
 
     taken: list[float] = []
-    for _ in range(max(1, min(times, _MOST))):
+    for _ in range(max(1, min(times, _MAX_LISTED_WEIGHTS))):
         start = time.perf_counter()
         Engine(_network(engine).plan(), waits=True)
         taken.append((time.perf_counter() - start) * 1e3)

@@ -40,7 +40,7 @@ _DLA_POOLS = {
     MemoryPoolType.DLA_LOCAL_DRAM: 1 << 30,
     MemoryPoolType.DLA_GLOBAL_DRAM: 1 << 29,
 }
-_SMALLEST_DLA_POOL = 4096
+_MIN_DLA_POOL = 4096
 
 
 class IBuilderConfig(FixedAttributes, ContextManager):
@@ -135,10 +135,10 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         """
         expect("set_memory_pool_limit()", pool, MemoryPoolType)
         size = int(pool_size)
-        if pool in _DLA_POOLS and (size < _SMALLEST_DLA_POOL or size & (size - 1)):
+        if pool in _DLA_POOLS and (size < _MIN_DLA_POOL or size & (size - 1)):
             self._reporter.error(
                 "builder_config.py::setMemoryPoolLimit",
-                f"MemoryPoolType.{pool.name}: expected a power of two from {_SMALLEST_DLA_POOL} on, got {size}",
+                f"MemoryPoolType.{pool.name}: expected a power of two from {_MIN_DLA_POOL} on, got {size}",
             )
             return
         self._pools[pool] = size

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 Rule = Callable[[Any], str | None]
 
-LARGEST_BATCH = 4096
+MAX_BATCH = 4096
 _IMAGES = 4  # dimensions of a batch of images
-_MOST_MAPS = 8192
+_MAX_MAPS = 8192
 
 
 def why_not_on_dla(layer: ILayer, config: IBuilderConfig) -> str | None:
@@ -63,8 +63,8 @@ def _wrong_shape(layer: ILayer) -> str | None:
             continue
         if -1 in tensor.shape:
             return f"{tensor.name} has dynamic dimensions {tensor.shape}; DLA needs each length when it is built"
-        if len(tensor.shape) > 1 and tensor.shape[0] > LARGEST_BATCH:
-            return f"the batch of {tensor.name} is {tensor.shape[0]}; DLA takes {LARGEST_BATCH} at most"
+        if len(tensor.shape) > 1 and tensor.shape[0] > MAX_BATCH:
+            return f"the batch of {tensor.name} is {tensor.shape[0]}; DLA takes {MAX_BATCH} at most"
     return None
 
 
@@ -93,8 +93,8 @@ def _convolution(layer: Any) -> str | None:
         _outside("a kernel dimension", layer.kernel_size_nd, 1, 32),
         _pads(layer, 31),
         _outside("a stride", layer.stride_nd, 1, 8),
-        _outside("the number of output maps", [layer.num_output_maps], 1, _MOST_MAPS),
-        _outside("the number of groups", [layer.num_groups], 1, _MOST_MAPS),
+        _outside("the number of output maps", [layer.num_output_maps], 1, _MAX_MAPS),
+        _outside("the number of groups", [layer.num_groups], 1, _MAX_MAPS),
         _outside("a dilation", layer.dilation_nd, 1, 32),
     )
 
@@ -105,14 +105,14 @@ def _deconvolution(layer: Any) -> str | None:
         _outside("a kernel dimension", layer.kernel_size_nd, 1, 32),
         _pads(layer, 0),
         _outside("a stride", layer.stride_nd, 1, 32),
-        _outside("the number of output maps", [layer.num_output_maps], 1, _MOST_MAPS),
+        _outside("the number of output maps", [layer.num_output_maps], 1, _MAX_MAPS),
         _outside("the number of groups", [layer.num_groups], 1, 1),
         _outside("a dilation", layer.dilation_nd, 1, 1),
     )
 
 
 def _fully_connected(layer: Any) -> str | None:
-    return _outside("the number of output maps", [layer.num_output_channels], 1, _MOST_MAPS)
+    return _outside("the number of output maps", [layer.num_output_channels], 1, _MAX_MAPS)
 
 
 def _pooling(layer: Any) -> str | None:

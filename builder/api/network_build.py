@@ -26,7 +26,7 @@ from mlirt.builder.usual_sizes import name_usual_sizes
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.symbolic_text import to_json
 from mlirt.errors import InvalidModelError, MlirtError
-from mlirt.frontend.network.known_values import MOST_ELEMENTS
+from mlirt.frontend.network.known_values import MAX_ELEMENTS
 from mlirt.frontend.network.largest_shapes import largest_shape
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
@@ -228,9 +228,9 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
     for one in network.graph.inputs:
         if one.name in read and one.dtype not in _types_as_shape(network, one):
             raise InvalidModelError(f"{one.name}: an input that is read as a shape is Int32, not {one.dtype.name}")
-        if one.name in read and math.prod(one.shape) > MOST_ELEMENTS:
+        if one.name in read and math.prod(one.shape) > MAX_ELEMENTS:
             raise InvalidModelError(
-                f"{one.name}: an input that is read as a shape has at most {MOST_ELEMENTS} elements, not {one.shape}"
+                f"{one.name}: an input that is read as a shape has at most {MAX_ELEMENTS} elements, not {one.shape}"
             )
     if not profiles:
         _check_names(network, 0, IOptimizationProfile())

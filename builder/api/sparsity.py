@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mlirt.tensorrt.weights import Array
 
 _GROUP = 4
-_MOST = 2
+_MAX_NONZEROS = 2
 
 
 def is_sparse(kernel: Array) -> bool:
@@ -28,7 +28,7 @@ def is_sparse(kernel: Array) -> bool:
     if kernel.ndim < 2 or kernel.shape[1] % _GROUP or not kernel.size:
         return False
     groups = kernel.reshape(kernel.shape[0], -1, _GROUP, *kernel.shape[2:])
-    return bool(((groups != 0).sum(2) <= _MOST).all())
+    return bool(((groups != 0).sum(2) <= _MAX_NONZEROS).all())
 
 
 def eligible_layers(network: INetworkDefinition) -> list[str]:

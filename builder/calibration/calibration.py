@@ -15,7 +15,7 @@ from mlirt.builder.calibration.histogram import Histogram
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.calibration_cache import algorithm_of, read_cache, write_cache
 from mlirt.passes.quantization.channel_statistics import ChannelStatistics
-from mlirt.passes.quantization.tensor_ranges import LARGEST
+from mlirt.passes.quantization.tensor_ranges import MAX_INT8
 
 if TYPE_CHECKING:
     from mlirt.builder.calibration.histogram import Array
@@ -76,7 +76,7 @@ class Calibration:
     @property
     def ranges(self) -> dict[str, float]:
         """How far each tensor's numbers reach on either side of zero: scale * 127, exactly."""
-        return {name: scale * LARGEST for name, scale in self.scales.items()}
+        return {name: scale * MAX_INT8 for name, scale in self.scales.items()}
 
     def to_bytes(self) -> bytes:
         """The calibration cache."""
@@ -112,4 +112,4 @@ class Calibration:
 
 def as_scale(threshold: float) -> float:
     """threshold / 127 as float32, which is what a cache holds."""
-    return float(np.float32(threshold / LARGEST))
+    return float(np.float32(threshold / MAX_INT8))

@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]
 INTERPRETED = 1 << 26
 """How many elements of tensors the interpreter computes before an engine is built, which takes longer than that."""
 
-LARGEST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """What the observed tensors of one run may take; a network with more is run several times for each batch."""
 
 
@@ -117,7 +117,7 @@ class Collection:
 
     def _built(self, feeds: Feeds) -> list[_Group]:
         counts = element_counts(self.module, {name: array.shape for name, array in feeds.items()})
-        return [self._group(names) for names in grouped(self._wanted(), counts, LARGEST_BYTES // 4)]
+        return [self._group(names) for names in grouped(self._wanted(), counts, MAX_BYTES // 4)]
 
     def _wanted(self) -> list[str]:
         inputs = set(self.inputs)

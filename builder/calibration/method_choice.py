@@ -19,7 +19,7 @@ from mlirt.passes.quantization.tensor_ranges import set_ranges
 
 WARN_ABOVE = 0.05
 """The relative error of the outputs on bytes beyond which a calibration warns."""
-_GOOD_ENOUGH = 0.01
+_MAX_ERROR = 0.01
 _SAMPLES = 8  # batches that methods are measured on
 _NAMED = 3  # layers that a warning names
 
@@ -34,7 +34,7 @@ def chosen(collection: Collection, found: Calibration, kept: Sequence[Feeds]) ->
     errors = measured(collection, {name: with_method(found, name) for name in RECOMMENDABLE}, kept)
     if not errors:
         return found
-    if min(one.worst for one in errors) > _GOOD_ENOUGH:
+    if min(one.worst for one in errors) > _MAX_ERROR:
         others = [name for name in COMPARED if name not in RECOMMENDABLE]
         errors += measured(collection, {name: with_method(found, name) for name in others}, kept)
     best = min(errors, key=lambda one: one.worst)  # the first of those that are equal

@@ -15,7 +15,7 @@ from mlirt.builder.calibration.histogram import Histogram
 from mlirt.builder.calibration.histogram_picture import picture
 from mlirt.builder.html_page import html_page, html_table
 from mlirt.errors import InvalidInputError
-from mlirt.passes.quantization.tensor_ranges import LARGEST
+from mlirt.passes.quantization.tensor_ranges import MAX_INT8
 
 _STYLE = """
 h3 { margin: 1.4em 0 .2em; font: 600 14px ui-monospace, monospace; overflow-wrap: anywhere }
@@ -69,7 +69,7 @@ def _tensor(calibration: Calibration, name: str) -> Iterator[str]:
     if histogram is None or histogram.is_zero:
         yield '<p class="facts">uniformly zero</p>'
         return
-    threshold = scale * LARGEST
+    threshold = scale * MAX_INT8
     yield (
         f'<p class="facts">scale {scale:.6g}, threshold {threshold:.6g}, largest magnitude {histogram.largest:.6g}, '
         f"{clipped_share(histogram, threshold):.4%} of {histogram.elements} elements clipped</p>"

@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirt.builder.extents.numbers import LARGEST
+from mlirt.builder.extents.numbers import MAX_NUMBER
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.quotients import Quotients
 from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
@@ -136,7 +136,7 @@ def _select(values: IndexValues, op: Operation) -> None:
 
 def _constant(values: IndexValues, op: Operation) -> None:
     assert isinstance(op, arith.ConstantOp)
-    if isinstance(op.value, IntegerAttr) and abs(op.value.value.data) < LARGEST:
+    if isinstance(op.value, IntegerAttr) and abs(op.value.value.data) < MAX_NUMBER:
         values.values[op.result] = Polynomial.constant(op.value.value.data)
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.builder.extents.comparisons import known_where
 from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_integer, largest
-from mlirt.builder.extents.numbers import LARGEST
+from mlirt.builder.extents.numbers import MAX_NUMBER
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.ranges import Effort
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
@@ -146,7 +146,7 @@ class KernelReader(IndexValues):
         for last in lasts:
             count = count * self.ranges.extreme(True, [last.plus(1), ZERO])
         high = init + count * self.ranges.given(most)
-        if largest(op.result.type) < LARGEST:
+        if largest(op.result.type) < MAX_NUMBER:
             self.require(high.scaled(-1).plus(largest(op.result.type)))  # it does not wrap
         self.values[op.result] = self.ranges.varying(init, high)
 

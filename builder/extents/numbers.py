@@ -8,7 +8,7 @@ Instruction = tuple[str, int, int, int]
 """An operation and its operands: numbers of instructions, or what the operation says."""
 
 
-LARGEST = 1 << 62
+MAX_NUMBER = 1 << 62
 """What no instruction's value reaches."""
 OPERANDS = {"const": 1, "arg": 1, "grid": 1, "+": 2, "*": 2, "//": 2, "%": 2, "max": 2, "min": 2, "if": 3}
 
@@ -21,9 +21,9 @@ class Numbers:
         self._known: dict[Instruction, int] = {}
 
     def constant(self, value: int) -> int:
-        if abs(value) < LARGEST:
+        if abs(value) < MAX_NUMBER:
             return self._add("const", value)
-        return self._add("*", self.constant(LARGEST - 1), self.constant(2))  # no launch that needs it is let through
+        return self._add("*", self.constant(MAX_NUMBER - 1), self.constant(2))  # no launch that needs it is let through
 
     def argument(self, place: int) -> int:
         """The integer argument of the kernel at this place."""
@@ -57,7 +57,7 @@ class Numbers:
         return self._commutative("*", left, right, None if a is None or b is None else a * b)
 
     def _commutative(self, operation: str, left: int, right: int, value: int | None) -> int:
-        if value is not None and abs(value) < LARGEST:
+        if value is not None and abs(value) < MAX_NUMBER:
             return self.constant(value)
         return self._add(operation, *sorted((left, right)))
 

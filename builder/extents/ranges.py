@@ -14,15 +14,15 @@ from math import gcd
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.unknowns import Facts, Unknowns
 
-_MOST_FACTS = 24
-_MOST_STEPS = 4000
+_MAX_FACTS = 24
+_MAX_STEPS = 4000
 
 
 @dataclass(frozen=True)
 class Effort:
     """How many replacements one bound may take, and all bounds of a kernel together, before the rest is unknown."""
 
-    bound: int = _MOST_STEPS
+    bound: int = _MAX_STEPS
     kernel: int = 1 << 62
 
 
@@ -47,7 +47,7 @@ class Ranges(Unknowns):
         """Facts, and what follows: of the smallest of expressions each, of alternatives the only possible one."""
         found = {fact.key: fact for fact in map(self._tightened, facts)}
         todo = list(found.values())
-        while todo and len(found) <= _MOST_FACTS:
+        while todo and len(found) <= _MAX_FACTS:
             fact = todo.pop(0)
             bounds = [one for one in found.values() if len(one.unknowns) == 1]
             for following in [*self._following(fact), *self._with_bounds(fact, bounds)]:

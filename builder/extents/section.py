@@ -9,7 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.extents.kept_contracts import KeptContracts
-from mlirt.builder.extents.numbers import LARGEST
+from mlirt.builder.extents.numbers import MAX_NUMBER
 from mlirt.builder.extents.ranges import Effort
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.errors import CompileError, MlirtError
@@ -25,7 +25,7 @@ _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 """What a length that only a run knows is tried as."""
 _EFFORTS = (Effort(200, 2500), Effort(1000, 6000))
 """How long bounds of kernels for GPUs are looked for: wide ones mostly do."""
-_MOST_CONTRACTS = 16
+_MAX_CONTRACTS = 16
 """Of one kernel: where its launches differ more, there is one contract for all."""
 
 
@@ -111,7 +111,7 @@ def _alike(numbers: _Numbers, manifest: Manifest) -> list[set[int]]:
         passed = [one.value for one in launch.args if isinstance(one, IntArgument)] + [*launch.grid]
         is_known = all(isinstance(one, int) for one in passed)
         groups.setdefault(tuple(passed) if is_known else None, set()).add(index)
-    return [*groups.values()] if len(groups) <= _MOST_CONTRACTS else [set(numbers.indices)]
+    return [*groups.values()] if len(groups) <= _MAX_CONTRACTS else [set(numbers.indices)]
 
 
 def _known_grid(launches: Sequence[Launch]) -> dict[int, int]:
@@ -172,7 +172,7 @@ def _constants(launches: Sequence[Launch]) -> dict[int, int]:
     found: dict[int, int] = {}
     for place in range(len(launches[0].args)) if launches else ():
         values = {one.value if isinstance(one := launch.args[place], IntArgument) else None for launch in launches}
-        if len(values) == 1 and isinstance(value := values.pop(), int) and abs(value) < LARGEST:
+        if len(values) == 1 and isinstance(value := values.pop(), int) and abs(value) < MAX_NUMBER:
             found[place] = value
     return found
 

@@ -27,7 +27,7 @@ from mlirt.dialects.kernel.tile_products import (
 
 Factor: TypeAlias = "SSAValue | int"
 
-_FEW = 8
+_MAX_PARTS = 8
 _HARMLESS = {"kernel.prefetch"}  # any address will do
 
 
@@ -179,7 +179,7 @@ def _even_runs(numbers: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
 
     Few groups with gaps between them stay apart, as a tile's columns do: each has a guard that says more.
     """
-    if len(numbers) <= _FEW and any(after - before != size for before, after in pairwise(numbers)):
+    if len(numbers) <= _MAX_PARTS and any(after - before != size for before, after in pairwise(numbers)):
         yield from ((i, 1) for i in range(len(numbers)))
         return
     first = 0

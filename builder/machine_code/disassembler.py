@@ -18,7 +18,7 @@ from mlirt.errors import CompileError, MissingPackageError
 
 PACKAGE = "nvidia-cuda-nvdisasm"
 _PLACES = ("cu*/bin/nvdisasm", "cuda_nvdisasm/bin/nvdisasm")
-_PATIENCE = 300  # seconds
+_TIMEOUT_SECONDS = 300  # seconds
 _AT_ONCE = 32  # cubins
 _SECTION = re.compile(r"^(?=//-+ \.text\.)", re.MULTILINE)
 _MARK = re.compile(r"\$\$\$(\d+)\$")
@@ -99,7 +99,7 @@ def _printed(cubin: bytes) -> str:
         path.write_bytes(cubin)
         command = [str(find_nvdisasm()), "-c", str(path)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CompileError(f"nvdisasm ({command[0]}) cannot be run: {error}") from error
     if done.returncode:

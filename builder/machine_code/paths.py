@@ -15,7 +15,7 @@ from mlirt.builder.machine_code.listing import Instruction, Listing
 
 State = TypeVar("State", bound=Hashable)
 _ENDS = frozenset({"EXIT", "KILL"})
-_DEEPEST = 8  # calls within one another
+_MAX_CALL_DEPTH = 8  # calls within one another
 _NEVER = ("!PT", "!UPT")
 Report = Callable[[Instruction, str], None]
 
@@ -144,7 +144,7 @@ def _places(listing: Listing, instruction: Instruction, returns: tuple[int, ...]
 def _into(listing: Listing, call: Instruction, returns: tuple[int, ...], report: Report) -> list[_Next]:
     behind = call.number + 1
     targets = [listing.labels[place] for place in call.places if place in listing.labels]
-    if not targets or len(returns) >= _DEEPEST:
+    if not targets or len(returns) >= _MAX_CALL_DEPTH:
         report(call, "the function that it calls is not known")
         return [_Next(behind, returns)]
     return [_Next(target, (*returns, behind)) for target in targets]

@@ -40,7 +40,7 @@ def from_half_bits(bits: Value) -> Value:
     return target.like(bits.builder.fpext(bits.builder.bitcast(bits.llvm, kind), target.llvm_type))
 
 
-_LEAST_NORMAL = 0x38800000  # the float32 2**-14
+_MIN_NORMAL = 0x38800000  # the float32 2**-14
 _BEYOND = 0x47800000  # 65536, which no float16 is
 _INFINITE = 0x7F800000
 _REBIASED = 0xC8000FFF  # (15 - 127) << 23, and what rounds 13 bits away but for a tie
@@ -54,7 +54,7 @@ def _rounded_to_half(x: Value) -> Value:
     # Half of the float32 0.5's last place is half of the least float16's: the addition rounds to it.
     subnormal = (size.reinterpret(types.float32) + 0.5).reinterpret(types.uint32) - 0x3F000000
     huge = (size > _INFINITE).choose(((size >> 13) & 0x3FF) | 0x7E00, size.number(0x7C00))
-    finite = (size < _LEAST_NORMAL).choose(subnormal, normal)
+    finite = (size < _MIN_NORMAL).choose(subnormal, normal)
     rounded = (size > _BEYOND - 1).choose(huge, finite)
     return (rounded | ((bits >> 16) & 0x8000)).to(types.uint16)
 

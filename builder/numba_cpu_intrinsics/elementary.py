@@ -18,9 +18,9 @@ _ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounde
 
 _TANH_LIMIT = 8.12742042541503906
 # The angles that are reduced by two constants in float64; the library reduces larger ones.
-_MOST_TURNS = 2.0**32
+_MAX_TURNS = 2.0**32
 # Quotients below this limit are whole numbers in float64 once they are truncated.
-_MOST_QUOTIENT = 2.0**53
+_MAX_QUOTIENT = 2.0**53
 
 # The lanes of the instruction that multiplies by powers of two, and its way to round: the current one.
 _SCALED_LANES, _CURRENT_ROUNDING = 16, 4
@@ -177,7 +177,7 @@ def _erf_float32(x: Value) -> Value:
 
 def _sine(x: Value, quarter_turns: int) -> Value:
     """sin(x + quarter_turns * pi / 2); by the library if any angle is so large that float64 does not tell its turns."""
-    is_large = ~(x.intrinsic("fabs") < _MOST_TURNS)
+    is_large = ~(x.intrinsic("fabs") < _MAX_TURNS)
     name = "cos" if quarter_turns else "sin"
     large = x.to(types.float64).library_call
     return is_large.any_lane(lambda: large(name).to(types.float32), _sine_of_few_turns(x, quarter_turns))
@@ -209,7 +209,7 @@ def _remainder(a: Value, b: Value) -> Value:
     one_less = (magnitude - 1.0).intrinsic("copysign", quotient)
     too_large = (rest.compare("<", 0.0) & x.compare(">", 0.0)) | (rest.compare(">", 0.0) & x.compare("<", 0.0))
     rest = too_large.choose((-one_less).fma(y, x), rest).intrinsic("copysign", x)
-    is_simple = (magnitude < _MOST_QUOTIENT) & (y.intrinsic("fabs") < math.inf)
+    is_simple = (magnitude < _MAX_QUOTIENT) & (y.intrinsic("fabs") < math.inf)
     return (~is_simple).any_lane(lambda: x.library_call("fmod", y), rest).to(a.element)
 
 

@@ -22,7 +22,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
 )
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
-_WIDEST = 16  # bytes of a load
+_MAX_LOAD_BYTES = 16  # bytes of a load
 _CHAINS = 4
 
 

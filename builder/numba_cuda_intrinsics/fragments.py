@@ -28,7 +28,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
 )
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
-_WIDE = 16  # bytes of the widest access
+_MAX_ACCESS_BYTES = 16  # bytes of the widest access
 
 
 @maker
@@ -215,7 +215,7 @@ def _load_guarded(builder: Any, address: Any, places: _Places, valid: Any, first
     given = builder.zext(builder.icmp_signed(">", valid, I64(first)), I32)
     guard = ".reg .pred p; setp.ne.u32 p, {given}, 0;"
     kind, letter = _LOADS[places.bytes]
-    if places.bytes == _WIDE:
+    if places.bytes == _MAX_ACCESS_BYTES:
         zeros = " ".join(f"mov.u32 ${k}, 0;" for k in range(4))
         text = f"{{ {guard.format(given='$5')} {zeros} @p ld.global.{kind} {{$0,$1,$2,$3}}, [$4]; }}"
         words = ptx(builder, text, [I32] * 4, [number, given])

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from mlirt.runtime.driver_interface import Driver
     from mlirt.runtime.plan_file import Plan
 
-_HOPELESS = 3.0  # times the best of the first round
+_MAX_RATIO_TO_BEST = 3.0  # times the best of the first round
 _WARM_UP_MS = 30.0
-_MOST_WARM_UPS = 1000
+_MAX_WARM_UPS = 1000
 FAILED = float("inf")
 _REPETITIONS = 4  # of a plan whose results are compared
 
@@ -109,7 +109,7 @@ class DeviceTimer:
         self._warm_up(runs)
         found: list[list[float]] = [[] for _ in runs]
         for number in range(self._rounds):
-            limit = _HOPELESS * min((times[0] for times in found if times), default=FAILED)
+            limit = _MAX_RATIO_TO_BEST * min((times[0] for times in found if times), default=FAILED)
             for run, times in zip(runs, found, strict=True):
                 if run is not None and (number == 0 or times[0] <= limit):
                     times.append(run.microseconds())
@@ -119,7 +119,7 @@ class DeviceTimer:
         """Let the clocks rise, and every kernel run once."""
         alive = [run for run in runs if run is not None]
         spent = sum(run.microseconds() for run in alive)
-        for _ in range(_MOST_WARM_UPS if alive and not self._is_warm else 0):
+        for _ in range(_MAX_WARM_UPS if alive and not self._is_warm else 0):
             if spent >= _WARM_UP_MS * 1e3:
                 break
             spent += alive[0].microseconds()

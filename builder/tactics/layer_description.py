@@ -15,7 +15,7 @@ from mlirt.tensorrt.data_types import DataType, data_type
 from mlirt.tensorrt.dims import Dims
 from mlirt.tensorrt.run_enums import TensorFormat
 
-_FEWEST = 3  # dimensions of images with channels
+_MIN_IMAGE_RANK = 3  # dimensions of images with channels
 
 
 def context_of(op: Operation, known: Mapping[str, int], bounds: Bounds) -> AlgorithmContext:
@@ -42,7 +42,7 @@ def _shape(of: Attribute, values: Mapping[str, int]) -> Dims:
 
 
 def _described(of: Attribute, known: Mapping[str, int]) -> AlgorithmIOInfo:
-    images = rank(of) >= _FEWEST and tuple(memory_order(of)) == channels_last(rank(of))
+    images = rank(of) >= _MIN_IMAGE_RANK and tuple(memory_order(of)) == channels_last(rank(of))
     steps = Dims(typical(step, known) for step in strides(of)[0])
     return AlgorithmIOInfo(TensorFormat.HWC if images else TensorFormat.LINEAR, _data_type(of), steps)
 

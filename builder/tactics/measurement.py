@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, int, int], None]
 
-_MOST_TRIALS = 8  # of one op, the best by estimate
-_FEWEST_TRIALS = 2  # of one op with one tactic
+_MAX_TRIALS = 8  # of one op, the best by estimate
+_MIN_TRIALS = 2  # of one op with one tactic
 _FEW_CALLS = 2
-_LITTLE, _LONG = 5.0, 500.0  # microseconds
+_SHORT_MICROSECONDS, _LONG_MICROSECONDS = 5.0, 500.0  # microseconds
 _NEVER = float("inf")
 
 
@@ -94,9 +94,9 @@ def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
     estimated: list[Candidate] = []
     for place, one in enumerate(one for one in candidates if one.cost is not None):
         alike = sum(other.file == one.file for other in estimated)
-        if place < _MOST_TRIALS or one.cost == _NEVER or alike < _FEWEST_TRIALS:
+        if place < _MAX_TRIALS or one.cost == _NEVER or alike < _MIN_TRIALS:
             estimated.append(one)
-    if estimated and _LITTLE < (estimated[0].cost or 0) < _NEVER:
+    if estimated and _SHORT_MICROSECONDS < (estimated[0].cost or 0) < _NEVER:
         return estimated
     return [*estimated, *[one for one in candidates if one.cost is None]]
 
@@ -126,7 +126,7 @@ class _Device:
             refused = self._refused(site, ready, cubins) if ready else {}
             times.update(dict.fromkeys(refused, REFUSED))
             ready = [trial for trial in ready if trial.candidate not in refused]
-            count = self.calls if (site.candidates[0].cost or 0.0) < _LONG else min(self.calls, _FEW_CALLS)
+            count = self.calls if (site.candidates[0].cost or 0.0) < _LONG_MICROSECONDS else min(self.calls, _FEW_CALLS)
             measured = self.timer.times(*self._plans(ready, cubins, count)) if ready else []
             times.update({trial.candidate: time / count for trial, time in zip(ready, measured, strict=True)})
             results.append(times)

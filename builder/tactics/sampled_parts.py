@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_MOST = 1 << 22
+_MAX_ELEMENTS = 1 << 22
 """Bytes of an output that are compared; shorter ones are compared as a whole."""
 _PART = 1 << 16
 _ALIGNMENT = 16
@@ -15,9 +15,9 @@ def sampled_parts(size: int) -> list[tuple[int, int]]:
     """Start and size of the parts of an output of `size` bytes: its first bytes, its last ones, and one in each of many
     stretches between them, at places that look random, so that no period of the output hides anything.
     """
-    if size <= _MOST:
+    if size <= _MAX_ELEMENTS:
         return [(0, size)]
-    count = _MOST // _PART - 2
+    count = _MAX_ELEMENTS // _PART - 2
     stretch = (size - 2 * _PART) // count
     jumps = np.random.default_rng(0).integers(0, max(1, stretch - _PART), count)
     places = (_PART + number * stretch + int(jump) for number, jump in enumerate(jumps))

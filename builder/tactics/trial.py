@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _SAMPLE = 1 << 26  # bytes of a constant that are kept; longer ones are measured with repetitions of these
 _NOISE = 1 << 16  # elements
 _BYTES = 16  # how far bytes are from zero, about
-_MOST_WEIGHT_BYTES = 1 << 28  # on the device, of one trial
+_MAX_WEIGHT_BYTES = 1 << 28  # on the device, of one trial
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Trial:
         sections, records = stored(cubins)
         weights = {key: sample.array() for key, sample in self.weights.items()}
         size = sum(array.nbytes for array in weights.values())
-        copies = min(calls, max(1, _MOST_WEIGHT_BYTES // max(size, 1))) if cold else 1
+        copies = min(calls, max(1, _MAX_WEIGHT_BYTES // max(size, 1))) if cold else 1
         buffers, launches = repeated(self.manifest, calls, copies)
         kernels = [{**kernel, **records.get(kernel["name"], {})} for kernel in self.manifest["kernels"]]
         changed = {"launches": launches, "buffers": buffers, "kernels": kernels, "layers": [], "target": target}

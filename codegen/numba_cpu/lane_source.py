@@ -50,7 +50,7 @@ def _unsigned(word: str) -> Rule:
 
 
 # Powers up to this one are products of squares and roots.
-_MOST_PRODUCTS = 4
+_MAX_PRODUCTS = 4
 
 
 def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
@@ -58,7 +58,7 @@ def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
     exponent = op.operands[1].owner
     if isinstance(exponent, ConstantOp) and isinstance(exponent.value, FloatAttr):
         quarters = 4 * exponent.value.value.data
-        if quarters.is_integer() and 0 < abs(quarters) <= 4 * _MOST_PRODUCTS:
+        if quarters.is_integer() and 0 < abs(quarters) <= 4 * _MAX_PRODUCTS:
             return Expression(f"power_of_quarters({operands[0].text}, {int(quarters)})")
     return call("power")(op, operands)
 

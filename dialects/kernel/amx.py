@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Processor features that kernels with these ops are made for.
 AMX = frozenset({"amx-tile", "amx-int8"})
 # Registers, rows of one, and bytes in a row.
-REGISTERS, MOST_PIXELS, ROW_BYTES = 8, 16, 64
+REGISTERS, MAX_PIXELS, ROW_BYTES = 8, 16, 64
 LANES = 16
 
 
@@ -55,8 +55,8 @@ class AmxBeginOp(Instruction):
     rules = (
         _FITS,
         Rule(
-            f"a register has up to {MOST_PIXELS} pixels of up to {ROW_BYTES} bytes, a multiple of 4",
-            lambda x: 0 < x.pixels <= MOST_PIXELS and 0 < x.depth <= ROW_BYTES and x.depth % 4 == 0,
+            f"a register has up to {MAX_PIXELS} pixels of up to {ROW_BYTES} bytes, a multiple of 4",
+            lambda x: 0 < x.pixels <= MAX_PIXELS and 0 < x.depth <= ROW_BYTES and x.depth % 4 == 0,
             "no register holds {pixels} pixels of {depth} bytes",
         ),
     )

@@ -20,7 +20,7 @@ from mlirt.dialects.tensor_types import byte_width, is_float
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
 
-WIDEST = 16  # bytes that are read at once
+MAX_LOAD_BYTES = 16  # bytes that are read at once
 
 
 def word_type(element: Attribute) -> IntegerType:
@@ -30,7 +30,7 @@ def word_type(element: Attribute) -> IntegerType:
 
 def words_at_once(element: Attribute) -> int:
     """How many neighbouring words are read at once."""
-    return WIDEST // byte_width(word_type(element))
+    return MAX_LOAD_BYTES // byte_width(word_type(element))
 
 
 _IS_SHORT = Rule(

@@ -18,7 +18,7 @@ from mlirt.dialects.tensor_types import byte_width
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
 
-_WIDEST = 16  # bytes of an access
+_MAX_ACCESS_BYTES = 16  # bytes of an access
 
 
 @instruction
@@ -167,7 +167,7 @@ class _FragmentAccess(Instruction):
 
     def group(self, buffer: SSAValue) -> int:
         """How many elements one access moves."""
-        most = _WIDEST // byte_width(memory(buffer).get_element_type())
+        most = _MAX_ACCESS_BYTES // byte_width(memory(buffer).get_element_type())
         return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Rule: TypeAlias = "Callable[[Machine, Lanes, Any], None]"
 
 # Lanes that run together: enough to hide the cost of Python, few enough for the cache.
-_MOST_LANES = 1 << 16
+_MAX_LANES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def run_kernel(
 
 def _chunks(blocks: int, threads: int, together: int) -> list[tuple[int, int]]:
     """(first, count) of the blocks that run together, of which each `together` neighbours have to."""
-    step = max(1, _MOST_LANES // max(threads, 1) // max(together, 1)) * max(together, 1)
+    step = max(1, _MAX_LANES // max(threads, 1) // max(together, 1)) * max(together, 1)
     return [(first, min(step, blocks - first)) for first in range(0, blocks, step)]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SYNCHRONIZES = (MbarrierArriveOp, MbarrierExpectOp, MbarrierWaitOp)
 # Iterations of nested boxes that run together.
-_MOST_LANES = 1 << 16
+_MAX_LANES = 1 << 16
 
 
 def linear_index(lanes: Lanes, op: LoadOp | StoreOp) -> Array:
@@ -65,7 +65,7 @@ def _boxes(lanes: Lanes, extents: list[Array]) -> Iterator[tuple[Array, Array, A
     for axis, extent in enumerate(extents):
         shape[axis] = np.maximum(extent, 0)
     sizes = np.where(lanes.active, shape.prod(axis=0), 0)
-    step = max(1, _MOST_LANES // max(1, int(np.count_nonzero(sizes))))
+    step = max(1, _MAX_LANES // max(1, int(np.count_nonzero(sizes))))
     for first in range(0, int(sizes.max(initial=0)), step):
         here = np.clip(sizes - first, 0, step)
         origin = np.repeat(np.arange(lanes.count), here)
@@ -85,7 +85,7 @@ def _parallel(machine: Machine, lanes: Lanes, op: ParallelOp) -> None:
     for origin, iteration, indices in _boxes(lanes, extents):
         if lanes.depth:
             # A third level subdivides the threads of the second one.
-            thread = lanes.thread[origin] * _MOST_LANES * (lanes.depth > 1) + iteration
+            thread = lanes.thread[origin] * _MAX_LANES * (lanes.depth > 1) + iteration
             inner = Lanes(lanes.block[origin], thread, lanes.epochs, depth=lanes.depth + 1, parent=lanes, origin=origin)
         else:
             epochs = Epochs(int(iteration.max()) + 1)

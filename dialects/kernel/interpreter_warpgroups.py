@@ -13,7 +13,7 @@ from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBoundsError, SharedBuffer
 from mlirt.dialects.kernel.interpreter_tensor_copies import swizzle
 from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, WARPGROUP
+from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARPGROUP
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES, LINE
 from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.tensor_types import numpy_dtype
@@ -81,7 +81,7 @@ def read_tile(
     size, start = memory.data.itemsize, int(starts[0])
     if (starts != start).any():
         raise DivergenceError(f"{site.where}: the threads of a warpgroup name different tiles")
-    alignment = LARGEST_ALIGNMENT if step is None else line_bytes
+    alignment = MAX_ALIGNMENT if step is None else line_bytes
     if start * size % alignment:
         raise OutOfBoundsError(f"{site.where}: element {start} is not aligned to {alignment} bytes")
     depth = line_bytes // size

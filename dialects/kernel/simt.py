@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WARP, WARPGROUP = 32, 128
 """Threads."""
 _SHARED_ALIGNMENT = 128
-LARGEST_ALIGNMENT = 1024
+MAX_ALIGNMENT = 1024
 """Bytes that shared memory can be aligned to."""
 _MOVED = (Float32Type(), Float64Type(), i32, i64)
 
@@ -115,8 +115,8 @@ class SharedOp(Instruction):
         Rule("the size of shared memory is a number", lambda x: x.result.get_shape()[0] >= 0),
         Rule(
             "the alignment is a power of two from 128 to 1024 bytes",
-            lambda x: x.alignment >= _SHARED_ALIGNMENT and LARGEST_ALIGNMENT % x.alignment == 0,
-            lambda x: f"an alignment of {_SHARED_ALIGNMENT} to {LARGEST_ALIGNMENT} bytes, not {x.alignment}",
+            lambda x: x.alignment >= _SHARED_ALIGNMENT and MAX_ALIGNMENT % x.alignment == 0,
+            lambda x: f"an alignment of {_SHARED_ALIGNMENT} to {MAX_ALIGNMENT} bytes, not {x.alignment}",
         ),
     )
 

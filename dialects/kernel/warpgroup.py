@@ -25,8 +25,8 @@ LINE, SHORT_LINE = 128, 64
 """Bytes of a line of a tile."""
 GROUP_LINES = 8
 """Lines of a tile that always lie side by side."""
-_MOST_COLUMNS = 256
-_MOST_LINES = 1024  # from one group to the next one
+_MAX_COLUMNS = 256
+_MAX_LINES = 1024  # from one group to the next one
 
 
 def _accumulator_type(x: Any) -> VectorType:
@@ -117,8 +117,8 @@ class WarpgroupMmaOp(Instruction):
         ),
         Rule(
             "columns are a multiple of 8 up to 256",
-            lambda x: x.columns % 8 == 0 and 8 <= x.columns <= _MOST_COLUMNS,
-            lambda x: f"columns are a multiple of 8 up to {_MOST_COLUMNS}, not {x.columns}",
+            lambda x: x.columns % 8 == 0 and 8 <= x.columns <= _MAX_COLUMNS,
+            lambda x: f"columns are a multiple of 8 up to {_MAX_COLUMNS}, not {x.columns}",
         ),
         Rule(
             "a thread has `columns / 2` accumulators, i32 of bytes and else f32",
@@ -141,7 +141,7 @@ class WarpgroupMmaOp(Instruction):
         ),
         Rule(
             "`left_step` is from 8 to 1024, and not by depth",
-            lambda x: GROUP_LINES <= _step(x) <= _MOST_LINES and (x.left_step is None or not x.left_by_depth),
+            lambda x: GROUP_LINES <= _step(x) <= _MAX_LINES and (x.left_step is None or not x.left_by_depth),
             lambda x: f"no rows of lines along the depth can lie {_step(x)} lines apart",
         ),
         Rule(

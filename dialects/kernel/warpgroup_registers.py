@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 STEPS = 4
 """Left fragments: one for each 16 elements of the depth of 64."""
-_MOST_COLUMNS = 256
+_MAX_COLUMNS = 256
 
 
 def _depth(x: Any) -> int:
@@ -69,8 +69,8 @@ class WarpgroupMmaRegistersOp(Instruction):
         Rule("it multiplies f16 or bf16", lambda x: x.kind in (MmaKind.F16, MmaKind.BF16), "f16 or bf16, not {kind}"),
         Rule(
             "columns are whole pieces of a line, up to 256",
-            lambda x: x.columns % _depth(x) == 0 and 0 < x.columns <= _MOST_COLUMNS,
-            lambda x: f"columns are a multiple of {_depth(x)} up to {_MOST_COLUMNS}, not {x.columns}",
+            lambda x: x.columns % _depth(x) == 0 and 0 < x.columns <= _MAX_COLUMNS,
+            lambda x: f"columns are a multiple of {_depth(x)} up to {_MAX_COLUMNS}, not {x.columns}",
         ),
         Rule(
             "a thread has `columns / 2` accumulators of f32",

@@ -19,7 +19,7 @@ Number: TypeAlias = "bool | int | float"
 Operand: TypeAlias = "Value | bool | int | float"
 Call: TypeAlias = "Callable[[Network, Sequence[Operand]], Operand]"
 
-LARGEST_WHOLE_POWER = 4
+MAX_UNROLLED_POWER = 4
 
 
 class UnreadableError(Exception):
@@ -66,7 +66,7 @@ def quotient(net: Network, left: Operand, right: Operand) -> Value:
 
 def power(net: Network, base: Operand, exponent: Operand) -> Value:
     """`**`; small whole powers are products."""
-    if isinstance(base, Value) and isinstance(exponent, int) and 1 <= exponent <= LARGEST_WHOLE_POWER:
+    if isinstance(base, Value) and isinstance(exponent, int) and 1 <= exponent <= MAX_UNROLLED_POWER:
         found = base
         for _ in range(exponent - 1):
             found = binary(net, "prod", found, base)

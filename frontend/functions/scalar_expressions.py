@@ -25,7 +25,7 @@ from mlirt.frontend.importing.network import Network, Value
 Names: TypeAlias = "dict[str, Any]"
 
 # Paths double with each condition, and calls nest: what takes more steps is not compiled.
-LARGEST_STEP_COUNT = 2000
+MAX_STEP_COUNT = 2000
 
 
 class Expressions:
@@ -43,8 +43,8 @@ class Expressions:
 
     def step(self, node: ast.AST) -> None:
         self.steps.append(None)
-        if len(self.steps) > LARGEST_STEP_COUNT:
-            raise unreadable(node, f"it takes more than {LARGEST_STEP_COUNT} steps")
+        if len(self.steps) > MAX_STEP_COUNT:
+            raise unreadable(node, f"it takes more than {MAX_STEP_COUNT} steps")
 
     def operand(self, node: ast.expr, names: Names) -> Operand:
         found = self.value(node, names)

@@ -19,8 +19,8 @@ from mlirt.frontend.importing.network import Network, Value
 
 Results: TypeAlias = "Operand | tuple[Operand, ...]"
 
-LARGEST_TRIP_COUNT = 64
-LARGEST_CALL_DEPTH = 16
+MAX_TRIP_COUNT = 64
+MAX_CALL_DEPTH = 16
 
 
 def read_scalar_function(
@@ -41,8 +41,8 @@ class _Reading:
         """What a function of the user's returns."""
         written: Any = getattr(function, "py_func", function)
         definition = _definition(written)
-        if self.depth == LARGEST_CALL_DEPTH:
-            raise UnreadableError(f"{written.__name__}: more than {LARGEST_CALL_DEPTH} functions call each other")
+        if self.depth == MAX_CALL_DEPTH:
+            raise UnreadableError(f"{written.__name__}: more than {MAX_CALL_DEPTH} functions call each other")
         try:
             bound = inspect.signature(written).bind(*args, **keywords)
         except TypeError as error:
@@ -103,8 +103,8 @@ class _Frame(Expressions):
         if isinstance(items, Value) or statement.orelse or not isinstance(statement.target, ast.Name):
             raise unreadable(statement, "a loop goes over numbers that are known, such as range(4)")
         listed = list(items)
-        if len(listed) > LARGEST_TRIP_COUNT or not all(map(is_number, listed)):
-            raise unreadable(statement, f"a loop goes over at most {LARGEST_TRIP_COUNT} numbers")
+        if len(listed) > MAX_TRIP_COUNT or not all(map(is_number, listed)):
+            raise unreadable(statement, f"a loop goes over at most {MAX_TRIP_COUNT} numbers")
         found: list[ast.stmt] = []
         for item in listed:
             assign = ast.Assign([statement.target], ast.Constant(item))

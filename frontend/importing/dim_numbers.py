@@ -12,7 +12,7 @@ from mlirt.dialects.symbolic import Dim, Expr, ceil_div, floor_div, maximum, min
 from mlirt.dialects.symbolic_bounds import not_negative
 
 # Scales such as 0.5 or 1.25 are exact; a float like 0.1 would claim more precision than the network itself has.
-LARGEST_DENOMINATOR = 1 << 12
+MAX_DENOMINATOR = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def ratio(numerator: Dim, denominator: int) -> Number:
     """`numerator / denominator` in lowest terms."""
     if denominator < 0:
         numerator, denominator = numerator * -1, -denominator
-    if denominator == 0 or denominator > LARGEST_DENOMINATOR:
+    if denominator == 0 or denominator > MAX_DENOMINATOR:
         return None
     common = math.gcd(denominator, *_coefficients(numerator))
     numerator, denominator = floor_div(numerator, common), denominator // common

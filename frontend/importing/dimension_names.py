@@ -10,7 +10,7 @@ from mlirt.dialects.symbolic import FUNCTIONS, Dim, sym
 from mlirt.dialects.symbolic_text import parse
 from mlirt.errors import InvalidInputError
 
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 
 
 class DimensionNames:
@@ -41,7 +41,7 @@ def is_name(text: str) -> bool:
 
 def identifier(text: str) -> str:
     """`text` with everything but letters, digits and underscores replaced, so that it can stand in an expression."""
-    name = re.sub(r"\W+", "_", text[:_LONGEST_NAME], flags=re.ASCII).strip("_")
+    name = re.sub(r"\W+", "_", text[:_MAX_NAME_LENGTH], flags=re.ASCII).strip("_")
     if name in FUNCTIONS:
         return f"{name}_"
     return name if name and not name[0].isdigit() else f"d{name}"

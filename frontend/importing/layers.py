@@ -15,8 +15,8 @@ from mlirt.frontend.importing.dim_numbers import not_negative
 from mlirt.frontend.importing.network import Network, Value
 
 # Longer sequences are left to the engine, which makes them as it runs.
-LARGEST_COUNT = 1 << 20
-LARGEST_RANK = 64
+MAX_COUNT = 1 << 20
+MAX_RANK = 64
 
 
 def activation(net: Network, kind: str, x: Value, alpha: float = 0.0, beta: float = 0.0) -> Value:
@@ -195,7 +195,7 @@ def range_length(start: Dim, limit: Dim, step: int) -> Dim:
 
 def counting(net: Network, element: str, count: Dim, start: Dim = 0, step: int = 1) -> Value:
     """start, start + step, ..: `count` elements."""
-    if isinstance(count, int) and isinstance(start, int) and count <= LARGEST_COUNT:
+    if isinstance(count, int) and isinstance(start, int) and count <= MAX_COUNT:
         return net.constant((start + step * np.arange(count)).astype(numpy_dtype(element_type(element))))
     if not isinstance(start, int):
         raise UnsupportedError(f"a range that starts at {start} is not supported yet; expected a number")

@@ -40,9 +40,9 @@ from mlirt.frontend.importing.number_arrays import Array, Numbers, as_numbers
 from mlirt.frontend.importing.refusals import ValueNeededError
 
 # Results that are larger than this, and larger than twice what they are made of, are left to the engine.
-LARGEST_GROWTH_BYTES = 1 << 20
-LARGEST_ELEMENT_COUNT = 1 << 40
-LONGEST_FORMULA = 2000
+MAX_GROWTH_BYTES = 1 << 20
+MAX_ELEMENT_COUNT = 1 << 40
+MAX_FORMULA_LENGTH = 2000
 
 # Folding these would hide from later passes what precision the trained network asks for.
 _NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize", "trt.plugin"})
@@ -275,7 +275,7 @@ class Network:
             return False
         if any(not isinstance(dim, int) for type_ in types for dim in dims(type_)):
             return False
-        most = max(LARGEST_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands))
+        most = max(MAX_GROWTH_BYTES, 2 * sum(_bytes(value.type) for value in operands))
         return sum(_bytes(type_) for type_ in types) <= most
 
     def _folded(
@@ -353,15 +353,15 @@ def _sensible(type_: Attribute) -> Tensor:
     count = 1
     for size in sizes:
         count *= size
-    absurd = any(len(str(dim)) > LONGEST_FORMULA for dim in dims(type_))
-    if any(size < 0 for size in sizes) or count > LARGEST_ELEMENT_COUNT or absurd:
+    absurd = any(len(str(dim)) > MAX_FORMULA_LENGTH for dim in dims(type_))
+    if any(size < 0 for size in sizes) or count > MAX_ELEMENT_COUNT or absurd:
         raise InvalidModelError(f"the result would have the shape {[str(dim)[:80] for dim in dims(type_)]}")
     return tensor(element_of(type_), dims(type_))
 
 
 def _bytes(type_: Tensor) -> int:
     size = stored_bytes(type_)
-    return size if isinstance(size, int) else LARGEST_ELEMENT_COUNT
+    return size if isinstance(size, int) else MAX_ELEMENT_COUNT
 
 
 def _splat(array: Array, type_: Tensor) -> ConstantOp:

@@ -14,8 +14,8 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # Arrays of objects: each element is a `Number`.
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-LARGEST_SIZE = 512
-LONGEST_FORMULA = 500
+MAX_SIZE = 512
+MAX_FORMULA_LENGTH = 500
 
 # Stands for an optional input that is left out, where `None` is one whose elements are unknown.
 ABSENT: Numbers = np.empty(0, np.object_)
@@ -23,7 +23,7 @@ ABSENT: Numbers = np.empty(0, np.object_)
 
 def as_numbers(array: Array | None) -> Numbers | None:
     """The elements of a small array; `None` for a large one."""
-    if array is None or array.size > LARGEST_SIZE or array.dtype.kind not in "iubf":
+    if array is None or array.size > MAX_SIZE or array.dtype.kind not in "iubf":
         return None
     result = np.empty(array.shape, np.object_)
     for index, element in np.ndenumerate(array):
@@ -51,7 +51,7 @@ def bounded(numbers: Numbers) -> Numbers:
     """The same, where a formula that has grown beyond use counts as unknown."""
     result = numbers.copy()
     for index, element in np.ndenumerate(numbers):
-        if not isinstance(element, int) and len(str(element)) > LONGEST_FORMULA:
+        if not isinstance(element, int) and len(str(element)) > MAX_FORMULA_LENGTH:
             result[index] = None
     return result
 

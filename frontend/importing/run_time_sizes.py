@@ -55,7 +55,7 @@ def elements_of(net: Network, node: SourceNode, vector: Value) -> list[Value]:
     (count,) = vector.dims if vector.rank == 1 else (None,)
     if not isinstance(count, int):
         raise node.unsupported(f"the length of {vector.type}, which says what it does, must be known")
-    if count > layers.LARGEST_RANK:
+    if count > layers.MAX_RANK:
         raise InvalidModelError(f"{node.label}: {count} numbers are more than a tensor has dimensions")
     whole = layers.cast(net, vector, "int64")
     return [layers.reshape(net, layers.along(net, whole, 0, k, 1), []) for k in range(count)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.emission import Emission
     from mlirt.frontend.network.tensor import ITensor
 
-_MOST_DEPTH = 16
+_MAX_DEPTH = 16
 _FORMULAS: dict[Kind, Callable[[Dim, Dim], Dim]] = {
     Kind.SUM: lambda a, b: a + b,
     Kind.SUB: lambda a, b: a - b,
@@ -54,7 +54,7 @@ def compared_lengths(condition: ITensor, index: int, emission: Emission, fault: 
 def _length(tensor: ITensor, index: int, emission: Emission, depth: int) -> Dim | None:
     """An element of shape arithmetic as a formula; None where data decide."""
     place = index if len(tensor.shape) and tensor.shape[0] != 1 else 0
-    if tensor.producer is None or depth == _MOST_DEPTH:
+    if tensor.producer is None or depth == _MAX_DEPTH:
         return None
     layer = tensor.producer.view()
     inputs = [one for one in tensor.producer.inputs if one is not None]

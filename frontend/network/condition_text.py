@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.layer import ILayer
     from mlirt.frontend.network.tensor import ITensor
 
-_MOST_DEPTH = 16
+_MAX_DEPTH = 16
 
 
 def condition_text(tensor: ITensor, index: int, depth: int = 0) -> str:
     """Element `index` of a tensor of at most one dimension; one that no shape arithmetic makes has its own name."""
     own = f"(# {index} {tensor.name})" if len(tensor.shape) else tensor.name
-    if tensor.producer is None or depth == _MOST_DEPTH:
+    if tensor.producer is None or depth == _MAX_DEPTH:
         return own
     inputs = [one for one in tensor.producer.inputs if one is not None]
     try:

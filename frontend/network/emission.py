@@ -39,7 +39,7 @@ class InvalidLayerError(InvalidModelError):
         self.layer = layer
 
 
-LARGEST_VOLUME = (1 << 31) - 1
+MAX_VOLUME = (1 << 31) - 1
 
 
 class Emission:
@@ -188,8 +188,8 @@ def _check_volumes(record: LayerRecord, results: Sequence[SSAValue]) -> None:
     """Raise where a tensor has more elements than TensorRT counts (feature 1.47)."""
     for value in results:
         count = element_count(value.type)
-        if isinstance(count, int) and count > LARGEST_VOLUME:
-            raise InvalidModelError(f"{record.name}: a tensor of {count} elements; the most are {LARGEST_VOLUME}")
+        if isinstance(count, int) and count > MAX_VOLUME:
+            raise InvalidModelError(f"{record.name}: a tensor of {count} elements; the most are {MAX_VOLUME}")
 
 
 def _emitted(record: LayerRecord, ir: LayerEmitter) -> Sequence[SSAValue]:

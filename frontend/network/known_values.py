@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-MOST_ELEMENTS = 64
-_MOST_OPS = 256
+MAX_ELEMENTS = 64
+_MAX_OPS = 256
 
 
 def known_value(value: SSAValue, store: WeightStore) -> Array | None:
@@ -69,11 +69,11 @@ def _sources(value: SSAValue) -> list[TensorOp] | None:
                     return None
             else:
                 todo.extend((operand, False) for operand in op.operands)
-        if len(todo) > _MOST_OPS:
+        if len(todo) > _MAX_OPS:
             return None
     return [op for op in ordered if isinstance(op, TensorOp)]
 
 
 def _is_small(value: SSAValue) -> bool:
     count = element_count(value.type)
-    return isinstance(count, int) and count <= MOST_ELEMENTS
+    return isinstance(count, int) and count <= MAX_ELEMENTS

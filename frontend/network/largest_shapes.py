@@ -16,7 +16,7 @@ from mlirt.frontend.network.layers_suppress import INMSLayer
 if TYPE_CHECKING:
     from mlirt.frontend.network.tensor import ITensor
 
-_MOST_DEPTH = 16
+_MAX_DEPTH = 16
 
 
 def largest_shape(tensor: ITensor, depth: int = 0) -> list[Dim] | None:
@@ -24,7 +24,7 @@ def largest_shape(tensor: ITensor, depth: int = 0) -> list[Dim] | None:
     lengths = _lengths(tensor)
     if lengths is None or _follow_from_inputs(tensor, lengths):
         return lengths
-    if tensor.producer is None or depth == _MOST_DEPTH:
+    if tensor.producer is None or depth == _MAX_DEPTH:
         return None
     layer = tensor.producer.view()
     if isinstance(tensor.producer.template, NonZeroOp):

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
 
-LARGEST_K = 3840
-LONGEST_WINDOW = 15
+MAX_K = 3840
+MAX_WINDOW_LENGTH = 15
 _LRN_RANGES = {"alpha": (-1e20, 1e20), "beta": (0.01, 1e5), "k": (1e-5, 1e10)}
 
 
@@ -99,7 +99,7 @@ class ITopKLayer(ILayer):
     def _check(self, x: SSAValue) -> None:
         if self.axes.bit_count() != 1 or self.axes.bit_length() > rank(x.type):
             raise InvalidModelError(f"{self.name}: reduceAxes must specify exactly one dimension")
-        if not 0 < self.k <= LARGEST_K:
+        if not 0 < self.k <= MAX_K:
             raise InvalidModelError(f"{self.name}: condition: k > 0 && k <= MAX_TOPK_K")
         length = dims(x.type)[self.axes.bit_length() - 1]
         if isinstance(length, int) and self.k > length:
@@ -117,8 +117,8 @@ class ILRNLayer(ILayer):
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         size = self.window_size
-        if not (size % 2 and 1 <= size <= LONGEST_WINDOW):
-            raise InvalidModelError(f"{self.name}: the window is odd and from 1 to {LONGEST_WINDOW}, got {size}")
+        if not (size % 2 and 1 <= size <= MAX_WINDOW_LENGTH):
+            raise InvalidModelError(f"{self.name}: the window is odd and from 1 to {MAX_WINDOW_LENGTH}, got {size}")
         for name, (low, high) in _LRN_RANGES.items():
             value = getattr(self, name)
             if not low <= value <= high:

@@ -56,7 +56,7 @@ class IRaggedSoftMaxLayer(ILayer):
 
 
 # Of that many conditions each is checked for itself, and named where it does not hold.
-_MOST_CONDITIONS = 8
+_MAX_CONDITIONS = 8
 
 
 class IAssertionLayer(ILayer):
@@ -75,7 +75,7 @@ class IAssertionLayer(ILayer):
         tensor = self.get_input(0)
         assert tensor is not None
         count = dims(condition.type)[0] if rank(condition.type) else 1
-        if not isinstance(count, int) or count > _MOST_CONDITIONS:
+        if not isinstance(count, int) or count > _MAX_CONDITIONS:
             whole = ir.value(ReduceOp, condition, kind="min", axes=[0], keep_dims=False)
             ir.append(
                 RequireOp(whole, f"IAssertionLayer {self.name}: a condition of {tensor.name} is false. {self.message}")

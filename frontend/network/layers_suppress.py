@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
     from mlirt.frontend.network.tensor import ITensor
 
-MOST_BOXES = 5000
+MAX_BOXES = 5000
 
 
 class INMSLayer(ILayer):
@@ -33,7 +33,7 @@ class INMSLayer(ILayer):
 
     KIND, TYPE, INPUTS, INT32_OUTPUTS = "NMS", LayerType.NMS, 5, (0, 1)
     bounding_box_format = EnumSetting(BoundingBoxFormat.CORNER_PAIRS)
-    topk_box_limit = IntSetting(MOST_BOXES)
+    topk_box_limit = IntSetting(MAX_BOXES)
 
     def emit(self, ir: LayerEmitter) -> Sequence[SSAValue]:
         boxes, scores = self._boxes(ir), ir.input(1)

@@ -16,7 +16,7 @@ from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.unary import UnaryOp
 from mlirt.dialects.weights import WeightStore
 
-_LARGEST = 127.0
+_MAX_INT8 = 127.0
 
 Append = Callable[[Operation], object]
 
@@ -25,14 +25,14 @@ def numbers_of_bytes(value: SSAValue, reach: float, store: WeightStore, append: 
     """`q * reach / 127` as float32."""
     wide = IdentityOp.cast(value, element_type("float32"))
     append(wide)
-    return _scaled(wide.output, reach / _LARGEST, store, append)
+    return _scaled(wide.output, reach / _MAX_INT8, store, append)
 
 
 def bytes_of_numbers(value: SSAValue, reach: float, store: WeightStore, append: Append) -> SSAValue:
     """The nearest bytes q with `q * reach / 127`, the outermost ones beyond the range."""
-    scaled = _scaled(value, _LARGEST / reach, store, append)
+    scaled = _scaled(value, _MAX_INT8 / reach, store, append)
     rounded = _op(UnaryOp, [scaled], {"kind": "round"}, append)
-    clipped = _op(ActivationOp, [rounded], {"kind": "clip", "alpha": -_LARGEST - 1, "beta": _LARGEST}, append)
+    clipped = _op(ActivationOp, [rounded], {"kind": "clip", "alpha": -_MAX_INT8 - 1, "beta": _MAX_INT8}, append)
     narrow = IdentityOp.cast(clipped, element_type("int8"))
     append(narrow)
     return narrow.output

@@ -17,7 +17,7 @@ from mlirt.errors import InvalidModelError, UnsupportedError
 
 Assumptions: TypeAlias = "Mapping[str, bool]"
 # For each conflict there are two more readings of the model.
-MOST_READINGS = 32
+MAX_READINGS = 32
 
 
 class RankConflict(UnsupportedError):
@@ -54,7 +54,7 @@ class _Search:
         self.first_error: UnsupportedError | InvalidModelError | None = None
 
     def run(self, assumed: Assumptions) -> None:
-        if self.readings >= MOST_READINGS or (self.best is not None and self.best.misfits == 0):
+        if self.readings >= MAX_READINGS or (self.best is not None and self.best.misfits == 0):
             return
         self.readings += 1
         try:

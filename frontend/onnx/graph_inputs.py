@@ -23,7 +23,7 @@ from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.sequences import MissingValue, SequenceValue, item_name
 from mlirt.frontend.onnx.tensor_reader import element
 
-LARGEST_LENGTH = 1 << 40
+MAX_LENGTH = 1 << 40
 
 Shape: TypeAlias = "Sequence[int | str]"
 Shapes: TypeAlias = "Mapping[str, Shape | Sequence[Shape] | None]"
@@ -163,7 +163,7 @@ def _input_type(value: ValueInfoProto, names: DimensionNames, given: Sequence[in
 
 def _dim(name: str, axis: int, dim: onnx.TensorShapeProto.Dimension, names: DimensionNames) -> Dim:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
-        if dim.dim_value > LARGEST_LENGTH:
+        if dim.dim_value > MAX_LENGTH:
             raise InvalidModelError(
                 f"graph input {name!r} has the length {dim.dim_value} in dimension {axis}; no memory holds that"
             )

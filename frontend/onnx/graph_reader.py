@@ -31,10 +31,10 @@ from mlirt.frontend.onnx.shape_values import propagate
 from mlirt.frontend.onnx.stored_bytes import Stored
 from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
 
-LARGEST_FUNCTION_DEPTH = 32
+MAX_FUNCTION_DEPTH = 32
 
 # Functions that call functions several times multiply; no network has as many layers.
-LARGEST_NODE_COUNT = 250_000
+MAX_NODE_COUNT = 250_000
 
 
 @dataclass
@@ -117,10 +117,8 @@ class GraphReader:
 
     def _read_node(self, proto: NodeProto, name: str, scope: Scope) -> None:
         self.net.nodes_read += 1
-        if self.net.nodes_read > LARGEST_NODE_COUNT:
-            raise InvalidModelError(
-                f"{proto.op_type} (node {name!r}): the model has more than {LARGEST_NODE_COUNT} nodes"
-            )
+        if self.net.nodes_read > MAX_NODE_COUNT:
+            raise InvalidModelError(f"{proto.op_type} (node {name!r}): the model has more than {MAX_NODE_COUNT} nodes")
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         node = Node(
             self.net,
@@ -198,7 +196,7 @@ class GraphReader:
         body = body_of(node, proto)
         if body is None:
             raise node.unsupported(not_found(node))
-        if node.scope.depth >= LARGEST_FUNCTION_DEPTH:
+        if node.scope.depth >= MAX_FUNCTION_DEPTH:
             raise node.invalid("its function calls itself, or the calls are nested too deeply")
         require_lengths_of_function(self.net, node)
         scope = Scope(body.opsets, node.scope.functions, {}, None, node.folder, node.scope.depth + 1, node.name)

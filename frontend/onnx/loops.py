@@ -23,7 +23,7 @@ from mlirt.frontend.onnx.branches import scalar_of
 from mlirt.frontend.onnx.node import Node
 
 _COUNTER = tensor(i64, [])
-_MOST_READINGS = 8
+_MAX_READINGS = 8
 
 
 @dataclass
@@ -92,7 +92,7 @@ class LoopMaker:
         """Read the body; a carried value whose lengths change from iteration to iteration gets names for them, and
         again.
         """
-        for _ in range(_MOST_READINGS):
+        for _ in range(_MAX_READINGS):
             made = self._read_once()
             pairs = enumerate(zip(self.types, made.iteration.carried, strict=True))
             try:

@@ -16,7 +16,7 @@ from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.node import Node, scalar
 from mlirt.frontend.onnx.tensor_reader import dtype, element_name
 
-LARGEST_RANGE = 1 << 26
+MAX_RANGE = 1 << 26
 
 
 @onnx_op("Constant")
@@ -69,7 +69,7 @@ def range_(net: Network, node: Node) -> Value:
     if step == 0:
         raise node.invalid("the step is 0")
     count = max(math.ceil((limit - start) / step), 0)
-    if count > LARGEST_RANGE:
+    if count > MAX_RANGE:
         raise node.invalid(f"it would make {count} elements")
     kind = dtype(node.input(0).element_name)
     return net.constant((start + np.arange(count) * step).astype(kind))
@@ -110,6 +110,6 @@ def eye_like(net: Network, node: Node) -> Value:
         own = layers.reshape(net, layers.counting(net, "int64", rows, start=diagonal), [rows, 1])
         across = layers.reshape(net, layers.counting(net, "int64", columns), [1, columns])
         return layers.cast(net, layers.binary(net, "equal", own, across), name)
-    if rows * columns > LARGEST_RANGE:
+    if rows * columns > MAX_RANGE:
         raise node.invalid(f"it would make {rows} x {columns} elements")
     return net.constant(np.eye(rows, columns, diagonal).astype(dtype(name)))

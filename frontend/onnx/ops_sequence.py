@@ -17,7 +17,7 @@ from mlirt.frontend.onnx.sequences import RowSequence, SequenceValue, merged_dim
 from mlirt.frontend.onnx.tensor_reader import element
 
 _FLOAT = 1
-LARGEST_SEQUENCE = 4096
+MAX_SEQUENCE = 4096
 
 
 @onnx_op("SequenceConstruct", since=11)
@@ -120,7 +120,7 @@ def _sizes(net: Network, node: Node, axis: int) -> list[Dim]:
         require_parts(net, node, axis, given)
         return list(given)
     part = 1 if given is None else given[0]
-    if part < 1 or -(-whole // part) > LARGEST_SEQUENCE:
+    if part < 1 or -(-whole // part) > MAX_SEQUENCE:
         raise node.invalid(f"the length {whole} cannot be split into parts of {part}")
     return [min(part, whole - start) for start in range(0, whole, part)]
 
@@ -137,7 +137,7 @@ def _sizes_of_a_run(net: Network, node: Node, axis: int, known: Sequence[Dim | N
     # Where the parts are known to be the whole, their number may be one although its length is not.
     whole_parts = floor_div(whole, sizes[0]) if sizes[0] != 0 else 0
     count = whole_parts if whole_parts * sizes[0] == whole else ceil_div(whole, sizes[0])
-    if not isinstance(count, int) or not 1 <= count <= LARGEST_SEQUENCE:
+    if not isinstance(count, int) or not 1 <= count <= MAX_SEQUENCE:
         raise node.unsupported(f"the length {whole} makes a number of parts of {sizes[0]} that only a run tells")
     return [*[sizes[0]] * (count - 1), whole - (count - 1) * sizes[0]]
 

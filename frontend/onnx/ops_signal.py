@@ -12,7 +12,7 @@ from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 
 # The matrix has length * frequencies * 4 elements.
-_LONGEST = 1 << 13
+_MAX_FRAME_LENGTH = 1 << 13
 
 
 @onnx_op("DFT", since=17)
@@ -58,8 +58,8 @@ def _length(node: Node, own: Dim) -> int:
     length = given[0] if given else own
     if not isinstance(length, int):
         raise node.unsupported("it needs a length that is known when the engine is built")
-    if not 0 < length <= _LONGEST:
-        raise node.unsupported(f"expected a length from 1 to {_LONGEST}, got {length}")
+    if not 0 < length <= _MAX_FRAME_LENGTH:
+        raise node.unsupported(f"expected a length from 1 to {_MAX_FRAME_LENGTH}, got {length}")
     return length
 
 
@@ -109,8 +109,14 @@ def short_time_fourier(net: Network, node: Node) -> Value:
         raise node.invalid("expected a signal of 2 dimensions, or of 3 with 1 or 2 parts, and a positive frame step")
     given = node.known_integers(3, "the frame length")
     length = given[0] if given else x.dims[1] if window is None else window.size
-    if not isinstance(length, int) or not 0 < length <= _LONGEST or (window is not None and window.size != length):
-        raise node.invalid(f"expected a frame length from 1 to {_LONGEST} that the window has too, got {length}")
+    if (
+        not isinstance(length, int)
+        or not 0 < length <= _MAX_FRAME_LENGTH
+        or (window is not None and window.size != length)
+    ):
+        raise node.invalid(
+            f"expected a frame length from 1 to {_MAX_FRAME_LENGTH} that the window has too, got {length}"
+        )
     parts = int(str(x.dims[2]))
     matrix = fourier_matrix(length, parts, False, bool(node.integer("onesided", 1))).reshape(length, parts, -1)
     if window is not None:

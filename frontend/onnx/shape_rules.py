@@ -15,7 +15,7 @@ from mlirt.frontend.importing import dim_numbers
 from mlirt.frontend.importing.dim_numbers import Number
 from mlirt.frontend.importing.number_arrays import (
     ABSENT,
-    LARGEST_SIZE,
+    MAX_SIZE,
     Numbers,
     as_numbers,
     number_array,
@@ -138,7 +138,7 @@ def reshape(inputs: Inputs, attributes: Attributes, floats: bool) -> Outputs:
 
 def expand(inputs: Inputs, attributes: Attributes, floats: bool) -> Outputs:
     shape = _parameter(inputs, attributes, 1, "shape")
-    if inputs[0] is None or shape is None or np.prod(shape, dtype=float) > LARGEST_SIZE:
+    if inputs[0] is None or shape is None or np.prod(shape, dtype=float) > MAX_SIZE:
         return None
     return [np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, tuple(shape)))]
 
@@ -149,7 +149,7 @@ def transpose(inputs: Inputs, attributes: Attributes, floats: bool) -> Outputs:
 
 def constant_of_shape(inputs: Inputs, attributes: Attributes, floats: bool) -> Outputs:
     shape, fill = plain_integers(inputs[0]), as_numbers(np.asarray(attributes.get("value", 0.0)))
-    if shape is None or fill is None or np.prod(shape, dtype=float) > LARGEST_SIZE:
+    if shape is None or fill is None or np.prod(shape, dtype=float) > MAX_SIZE:
         return None
     return [np.broadcast_to(fill.reshape(-1)[:1].reshape((1,) * len(shape)), [int(size) for size in shape])]
 
@@ -159,7 +159,7 @@ def range_(inputs: Inputs, attributes: Attributes, floats: bool) -> Outputs:
     if len(bounds) != 3 or any(bound is None or bound.size != 1 for bound in bounds):
         return None
     start, limit, step = (int(bound.item()) for bound in bounds if bound is not None)
-    return [numbers_from(list(range(start, limit, step)[: LARGEST_SIZE + 1]))] if step else None
+    return [numbers_from(list(range(start, limit, step)[: MAX_SIZE + 1]))] if step else None
 
 
 def reduction(function: Callable[[Number, Number], Number], start: Number) -> Rule:

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.importing import dim_numbers
-from mlirt.frontend.importing.number_arrays import LARGEST_SIZE, Numbers, bounded
+from mlirt.frontend.importing.number_arrays import MAX_SIZE, Numbers, bounded
 from mlirt.frontend.onnx import shape_rules as rules
 from mlirt.frontend.onnx.shape_rules import Rule
 
@@ -33,7 +33,7 @@ def propagate(
         results = rule(inputs, attributes, is_float(element))
     except (ValueError, IndexError, TypeError):
         return None  # the handler of the op says what is wrong with it
-    if results is None or any(result.size > LARGEST_SIZE for result in results):
+    if results is None or any(result.size > MAX_SIZE for result in results):
         return None
     return [bounded(result) for result in results]
 

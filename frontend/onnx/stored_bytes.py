@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-SMALLEST = 1 << 16
+MIN_BYTES = 1 << 16
 """Bytes that are worth it."""
 
 # Numbers of fields in onnx.proto.
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 _VARINT, _EIGHT_BYTES, _LENGTH_DELIMITED, _FOUR_BYTES = 0, 1, 2, 5
-_MOST_FIELDS = 64  # of an initializer that has raw data
+_MAX_FIELDS = 64  # of an initializer that has raw data
 
 Stored = Mapping[int, memoryview]
 """By the number of an initializer of the main graph what its `raw_data` is."""
@@ -39,7 +39,7 @@ def without_large_initializers(content: memoryview) -> tuple[bytes | memoryview,
     """
     try:
         graphs = [field for field in _fields(content, 0, len(content)) if _is(field, _GRAPH)]
-        if len(graphs) != 1 or graphs[0].size < SMALLEST:
+        if len(graphs) != 1 or graphs[0].size < MIN_BYTES:
             return content, {}
         graph, stored = _without(content, graphs[0])
     except (ValueError, IndexError):
@@ -57,7 +57,7 @@ def _without(content: memoryview, graph: _Field) -> tuple[list[bytes | memoryvie
     for field in _fields(content, graph.body, graph.end):
         if not _is(field, _INITIALIZER):
             continue
-        raw = _raw_data(content, field) if field.size >= SMALLEST else None
+        raw = _raw_data(content, field) if field.size >= MIN_BYTES else None
         if raw is not None:
             stored[number] = content[raw.body : raw.end]
             tensor = [content[field.body : raw.start], *_field(_RAW_DATA, []), content[raw.end : field.end]]
@@ -71,11 +71,11 @@ def _raw_data(content: memoryview, tensor: _Field) -> _Field | None:
     """The one field with the bytes of a tensor, where it is large."""
     found: list[_Field] = []
     for count, field in enumerate(_fields(content, tensor.body, tensor.end)):
-        if count == _MOST_FIELDS:
+        if count == _MAX_FIELDS:
             return None
         if _is(field, _RAW_DATA):
             found.append(field)
-    return found[0] if len(found) == 1 and found[0].size >= SMALLEST else None
+    return found[0] if len(found) == 1 and found[0].size >= MIN_BYTES else None
 
 
 def _is(field: _Field, number: int) -> bool:

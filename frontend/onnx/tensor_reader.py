@@ -18,7 +18,7 @@ from mlirt.mapped_files import map_file
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-LARGEST_TENSOR_BYTES = 1 << 40
+MAX_TENSOR_BYTES = 1 << 40
 
 _NAMES: dict[int, str] = {
     TensorProto.FLOAT: "float32",
@@ -90,7 +90,7 @@ def shape_of(tensor: TensorProto, what: str) -> tuple[int, ...]:
     width = dtype(storage_name(tensor.data_type, what)).itemsize
     if any(size < 0 for size in shape):
         raise InvalidModelError(f"{what} has the shape {list(shape)}; lengths cannot be negative")
-    if len(shape) > 16 or math.prod(shape) * width > LARGEST_TENSOR_BYTES:
+    if len(shape) > 16 or math.prod(shape) * width > MAX_TENSOR_BYTES:
         raise InvalidModelError(f"{what} has the shape {list(shape)[:16]}, which is larger than any network needs")
     return shape
 

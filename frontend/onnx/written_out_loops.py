@@ -15,7 +15,7 @@ from mlirt.frontend.onnx.loops import Iteration
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.sequences import is_tensor_value, stacked
 
-LARGEST_TRIP_COUNT = 4096
+MAX_TRIP_COUNT = 4096
 Body = Callable[[Value, "list[Value]"], Iteration]
 
 
@@ -32,8 +32,8 @@ def written_out(
     more = _number(net, node, start, f"whether there is a first iteration, as {why},")
     carried, rows = list(states), list[list[Value]]()
     while more != 0 and (most is None or len(rows) < most):
-        if len(rows) == LARGEST_TRIP_COUNT:
-            raise node.unsupported(f"{why}, for more than {LARGEST_TRIP_COUNT} iterations")
+        if len(rows) == MAX_TRIP_COUNT:
+            raise node.unsupported(f"{why}, for more than {MAX_TRIP_COUNT} iterations")
         iteration = body(net.constant(np.array(len(rows), np.int64)), carried)
         carried = iteration.carried
         rows.append(iteration.collected)
@@ -56,8 +56,8 @@ def _while_it_lasts(
     """What is carried and collected after the iterations of these numbers, of which one that has no reason ends the
     loop.
     """
-    if len(numbers) > LARGEST_TRIP_COUNT:
-        raise node.unsupported(f"it has more than {LARGEST_TRIP_COUNT} iterations whose shapes differ")
+    if len(numbers) > MAX_TRIP_COUNT:
+        raise node.unsupported(f"it has more than {MAX_TRIP_COUNT} iterations whose shapes differ")
     for number in numbers:
 
         def again(number: int = number, values: list[Value] = values) -> list[Value]:

@@ -91,7 +91,7 @@ def eye(net: Network, call: Call) -> Value:
 def triangle(net: Network, call: Call) -> Value:
     x = call.value("self")
     diagonal = net.constant(np.array(call.integer("diagonal"), np.int64))
-    if x.array is not None and math.prod(x.array.shape) <= layers.LARGEST_COUNT:
+    if x.array is not None and math.prod(x.array.shape) <= layers.MAX_COUNT:
         cut = np.triu if _base(call) == "triu" else np.tril
         return net.constant(cut(x.array, call.integer("diagonal")))
     return layers.triangle(net, x, diagonal, upper=_base(call) == "triu")

@@ -30,7 +30,7 @@ from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 
-_MOST_ELEMENTS = 64
+_MAX_ELEMENTS = 64
 _KIND = ElementwiseKind
 _BINARY = {
     _KIND.SUM: "sum", _KIND.SUB: "sub", _KIND.PROD: "prod", _KIND.DIV: "div", _KIND.FLOOR_DIV: "floor_div",
@@ -117,7 +117,7 @@ class _Reader:
 
 def _is_small(value: SSAValue) -> bool:
     count = element_count(value.type) if is_tensor(value.type) else None
-    fits = isinstance(count, int) and count <= _MOST_ELEMENTS and rank(value.type) <= 1
+    fits = isinstance(count, int) and count <= _MAX_ELEMENTS and rank(value.type) <= 1
     return fits and not is_float(element_of(value.type))
 
 

@@ -13,7 +13,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.activation import ActivationKind
 
-_MOST_TERMS = 64
+_MAX_TERMS = 64
 
 
 class NotACellError(Exception):
@@ -118,7 +118,7 @@ class Formula:
         totals: dict[frozenset[Atom], float] = {}
         for atoms, coefficient in terms:
             totals[atoms] = totals.get(atoms, 0.0) + coefficient
-        if len(totals) > _MOST_TERMS:
+        if len(totals) > _MAX_TERMS:
             raise NotACellError("it has too many terms")
         return Formula(frozenset((atoms, number) for atoms, number in totals.items() if number != 0))
 

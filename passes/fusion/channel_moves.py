@@ -25,9 +25,9 @@ CHANNELS = -1
 _IMAGE = 4
 _CHANNEL = 1
 # Tables are as long as there are channels; what has more is no image.
-_MOST_CHANNELS = 2**16
+_MAX_CHANNELS = 2**16
 # A shuffle is a view, a copy and a view; long chains of others are not walked again from each of their ops.
-_MOST_MOVES = 8
+_MAX_MOVES = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ChannelTable:
         import numpy as np
 
         count = lengths[_CHANNEL] if len(lengths) == _IMAGE else None
-        if not isinstance(count, int) or count > _MOST_CHANNELS or any(map(is_unknown, lengths)):
+        if not isinstance(count, int) or count > _MAX_CHANNELS or any(map(is_unknown, lengths)):
             return None
         labels = tuple(CHANNELS if axis == _CHANNEL or size == 1 else axis for axis, size in enumerate(lengths))
         parts = [size for size, label in zip(lengths, labels, strict=True) if label == CHANNELS]
@@ -142,7 +142,7 @@ def moves_before(op: Operation) -> list[Operation]:
     """The longest chain of moves that ends with an op, of a few of them, first one first."""
     chain: list[Operation] = []
     at: Operation | None = op
-    while at is not None and is_move(at) and at.parent is op.parent and len(chain) < _MOST_MOVES:
+    while at is not None and is_move(at) and at.parent is op.parent and len(chain) < _MAX_MOVES:
         chain.append(at)
         owner = at.operands[0].owner
         at = owner if isinstance(owner, Operation) else None

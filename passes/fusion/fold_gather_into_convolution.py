@@ -28,7 +28,7 @@ from mlirt.passes.remarks import applied, declined
 _CHANNEL = iteration(1)
 
 # Products with zeros for each element of the result that take as long as to gather it.
-_MOST_SPARED = 32
+_MAX_SPARED_CHANNELS = 32
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _obstacle(op: GatherOp, convolution: ConvolutionOp, channels: Sequence[int])
         return "{} has other readers"
     if convolution.groups.value.data != 1 or convolution.transposed.value.data:
         return "the channels of {} are computed in groups"
-    if _spared(convolution) > _MOST_SPARED:
+    if _spared(convolution) > _MAX_SPARED_CHANNELS:
         return "{} leaves out the zeros between its groups, as their channels stand together"
     if len(set(channels)) < len(channels):
         return "a channel is taken twice"

@@ -11,9 +11,9 @@ from mlirt.dialects.tensor_types import dims
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 # More are searched for by halving the range of the numbers, which is narrower for shares than for scores.
-_MOST = 15
+_MAX_K = 15
 # A row has to be so many times as long as what is wanted of it, else dividing all is as good.
-_LEAST_RATIO = 64
+_MIN_RATIO = 64
 
 
 @dataclass(frozen=True)
@@ -57,4 +57,4 @@ def _obstacle(topk: TopkOp, softmax: SoftmaxOp) -> str | None:
     count, length = topk.count(), dims(topk.input.type)[topk.axis.value.data]
     if not isinstance(count, int) or not isinstance(length, int):
         return "it is not known how much of a row is wanted"
-    return None if count <= _MOST and length >= _LEAST_RATIO * count else "too much of a row is wanted"
+    return None if count <= _MAX_K and length >= _MIN_RATIO * count else "too much of a row is wanted"

@@ -21,7 +21,7 @@ from mlirt.dialects.weights import WeightStore
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
-_MOST_BYTES = 1 << 23  # of the sums of one convolution
+_MAX_BYTES = 1 << 23  # of the sums of one convolution
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _fold(op: ConvolutionOp, store: WeightStore) -> None:
     table = padding_sums(op, owner.array(store))
     if not table.any():
         op.padding_value = IntegerAttr(0, i64)
-    elif table.nbytes <= _MOST_BYTES:
+    elif table.nbytes <= _MAX_BYTES:
         _add(op, table, store)
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
-_BOOL, _INDEX_BITS, _WIDEST = 1, 32, 64
+_BOOL, _INDEX_BITS, _MAX_BITS = 1, 32, 64
 
 
 def folded(op: Operation) -> SSAValue | int | None:
@@ -92,7 +92,7 @@ def _loses_nothing(op: Operation, inner: Operation) -> bool:
     if isinstance(op, arith.TruncIOp):
         return isinstance(inner, arith.ExtSIOp | arith.ExtUIOp)
     wide = inner.results[0].type if isinstance(inner, arith.IndexCastOp) else None
-    return isinstance(op, arith.IndexCastOp) and wide is not None and _bits(wide) >= _WIDEST
+    return isinstance(op, arith.IndexCastOp) and wide is not None and _bits(wide) >= _MAX_BITS
 
 
 def _past(type_: Attribute) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 # Vectors multiply so many zeros in the time in which loops over single channels do without them.
-_MOST_MERGED = 32
+_MAX_MERGED_GROUPS = 32
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def merged(groups: int, inputs: int, outputs: int, lanes: int) -> int:
     divisors = [count for count in range(1, groups + 1) if groups % count == 0]
     whole = [count for count in divisors if count * inputs % lanes == 0 and count * outputs % lanes == 0]
     count = (whole or [groups])[0]
-    return count if count <= _MOST_MERGED else 1
+    return count if count <= _MAX_MERGED_GROUPS else 1
 
 
 def _with_zeros(kernel: Array, groups: int, count: int) -> Array:

@@ -75,7 +75,7 @@ _Memory: TypeAlias = "_Scratch | _Weight | _PackedConstant"
 
 # Tactics ask whether a tensor starts at a multiple of some power of two, so that an access may be wide. Where they
 # ask it of the start plus a number, the power is the bytes of an access.
-_LARGEST_ALIGNMENT, _LARGEST_ACCESS = 1024, 64
+_MAX_ALIGNMENT, _MAX_ACCESS = 1024, 64
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ def _position(place: Placement, part: _Part | None) -> tuple[Hashable, Hashable]
     """Where a tensor starts in a buffer, as far as equal ops agree in it."""
     if part is None or part.place is not place or not isinstance(place.offset, int):
         return place.offset, place.part
-    aligned = place.offset % _LARGEST_ACCESS, gcd(place.offset, _LARGEST_ALIGNMENT)
+    aligned = place.offset % _MAX_ACCESS, gcd(place.offset, _MAX_ALIGNMENT)
     return aligned, len(place.part)
 
 

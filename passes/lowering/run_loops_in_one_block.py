@@ -22,7 +22,7 @@ from mlirt.dialects.xdsl_compat import module_text
 from mlirt.passes.lowering.threads.one_block import OneBlock, block_size, grid_of, is_mergeable, meets
 from mlirt.passes.options import option
 
-_MOST_LAUNCHES = 32
+_MAX_LAUNCHES = 32
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class RunLoopsInOneBlockPass(ModulePass):
         if any(isinstance(op, SizeOp | RequireOp | RequireLengthsOp) for op in loop.walk()):
             return False
         launches = [op for op in loop.walk() if isinstance(op, LaunchOp)]
-        return 0 < len(launches) <= _MOST_LAUNCHES and self._are_small(launches, kernels)
+        return 0 < len(launches) <= _MAX_LAUNCHES and self._are_small(launches, kernels)
 
     def _are_small(self, launches: list[LaunchOp], kernels: dict[str, FuncOp]) -> bool:
         used = [kernels[name] for launch in launches if (name := launch.kernel_name()) in kernels]

@@ -21,10 +21,10 @@ from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tens
 from mlirt.dialects.typical_sizes import typical, typical_values
 
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
-_SHORTEST = 16  # what a thread of any of the launches should combine
-_LONGEST = 64  # what threads may combine one after the other without a split
+_MIN_THREAD_ELEMENTS = 16  # what a thread of any of the launches should combine
+_MAX_THREAD_ELEMENTS = 64  # what threads may combine one after the other without a split
 _ROW = 64 * 1024  # elements that the threads of a block hold in registers
-_PART, _SHORTEST_PART = 32 * 1024, 2 * 1024  # elements of a row that a block should have
+_PART, _MIN_PART_LENGTH = 32 * 1024, 2 * 1024  # elements of a row that a block should have
 _BLOCKS = 2  # of each processor, which keep all busy
 
 
@@ -76,9 +76,9 @@ def _parts(op: ReductionOp, results: int, blocks: int) -> tuple[int, int] | None
 def _parts_across(first: int, inner: int, results: int) -> int:
     """Into how many parts threads that walk across rows split them."""
     wanted = _WANTED // max(results, 1)
-    if first * inner <= _LONGEST or wanted < 2:
+    if first * inner <= _MAX_THREAD_ELEMENTS or wanted < 2:
         return 1
-    most = min(wanted, first * inner // _SHORTEST)
+    most = min(wanted, first * inner // _MIN_THREAD_ELEMENTS)
     return max((n for n in range(1, min(most, first) + 1) if first % n == 0), default=1)
 
 
@@ -89,7 +89,7 @@ def _parts_along(first: int, inner: int, results: int, blocks: int) -> int:
     length = first * inner
     if length <= _ROW:
         return 1
-    allowed = [n for n in range(1, min(first, length // _SHORTEST_PART) + 1) if first % n == 0]
+    allowed = [n for n in range(1, min(first, length // _MIN_PART_LENGTH) + 1) if first % n == 0]
     wanted = [n for n in allowed if length // n <= _PART and n * results >= blocks]
     return min(wanted, default=max(allowed, default=1))
 

@@ -28,7 +28,7 @@ from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 _SHIFT = 1.5 * 2.0**23
 """Plus a whole number up to the limit: a float32 whose lower bits are the number, and whose step is 1."""
 _SHIFT_BITS = 0x4B400000
-_FINEST = 2.0**-100  # divisors, whose quotients neither overflow nor get too small to be corrected
+_MIN_DIVISOR = 2.0**-100  # divisors, whose quotients neither overflow nor get too small to be corrected
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class _Region:
             return
         if self._undo(op, divisor):
             return
-        if not _FINEST <= abs(divisor) <= 1 / _FINEST or not x.within(-1 / _FINEST, 1 / _FINEST):
+        if not _MIN_DIVISOR <= abs(divisor) <= 1 / _MIN_DIVISOR or not x.within(-1 / _MIN_DIVISOR, 1 / _MIN_DIVISOR):
             return
         reciprocal = _float(float(np.float32(1) / np.float32(divisor)))
         quotient = arith.MulfOp(op.lhs, reciprocal.result)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # The largest finite and the smallest positive number.
 _RANGE = {"float16": (65504.0, 2.0**-24), "bfloat16": (float.fromhex("0x1.fep127"), 2.0**-133)}
 
-_SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126}
+_MIN_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126}
 
 # Rounding takes at most half of this from a normal number; constants that lose more lie where the format gets coarse.
 _RELATIVE_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
@@ -62,7 +62,7 @@ def is_tiny(numbers: Array | float, element: Attribute) -> bool:
     import numpy as np
 
     array = np.asarray(numbers)
-    return bool(array.size and np.all((array > 0) & (array < _SMALLEST_NORMAL[numpy_dtype(element).name])))
+    return bool(array.size and np.all((array > 0) & (array < _MIN_NORMAL[numpy_dtype(element).name])))
 
 
 def loses_weight(array: Array, element: Attribute) -> bool:

@@ -12,8 +12,8 @@ from mlirt.counted_warnings import warn
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
-_SMALLEST_NORMAL = 2.0**-14
-_SMALLEST = 2.0**-24
+_MIN_NORMAL = 2.0**-14
+_MIN_SUBNORMAL = 2.0**-24
 _ROUNDING = 2.0**-12  # of the norm, about what rounding to 11 bits takes from any weights
 
 
@@ -31,12 +31,12 @@ class WeightIssues:
 
         if element != f16 or array.size < 2:
             return
-        small = array[(array != 0) & (np.abs(array) < _SMALLEST_NORMAL)].astype(np.float64)
+        small = array[(array != 0) & (np.abs(array) < _MIN_NORMAL)].astype(np.float64)
         if not small.size:
             return
         self._subnormal += 1
-        self._vanished += bool((np.abs(small) < _SMALLEST / 2).any())
-        lost = np.linalg.norm(small - np.rint(small / _SMALLEST) * _SMALLEST)
+        self._vanished += bool((np.abs(small) < _MIN_SUBNORMAL / 2).any())
+        lost = np.linalg.norm(small - np.rint(small / _MIN_SUBNORMAL) * _MIN_SUBNORMAL)
         share = float(lost / np.linalg.norm(array[np.isfinite(array)].astype(np.float64)))
         if share > self._most:
             self._most, self._layer = share, layer

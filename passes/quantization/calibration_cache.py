@@ -24,7 +24,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.channel_statistics import ChannelStatistics
 
 VERSION = "8503"
-_LARGEST = 1 << 28
+_MAX_BYTES = 1 << 28
 _ENTRY = re.compile(r"(?P<name>.*\S): (?P<scale>[0-9a-fA-F]{8})")
 
 
@@ -113,7 +113,7 @@ def algorithm_of(content: bytes) -> str:
 def _parts(content: bytes, algorithm: str | None) -> tuple[str, str, list[str]]:
     """Version and algorithm of the first line, and the other lines."""
     try:
-        if len(content) > _LARGEST:
+        if len(content) > _MAX_BYTES:
             raise ValueError(f"it has {len(content)} bytes")
         header, *lines = content.decode("utf-8").splitlines()
     except ValueError as error:

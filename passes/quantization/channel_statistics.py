@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = "DenseIntOrFPElementsAttr[Any]"
 
 CHANNELS = "trt.channels"
-SMALLEST_SHARE = 1 / 16
+MIN_SHARE = 1 / 16
 """Of the tensor's range that a channel has at least: samples that are to come may hold more than those that came."""
 EVEN = 1 / 2
 """Channels whose shares are all as large have one scale: at most one bit of it would be won."""
@@ -79,7 +79,7 @@ def shares_of(needs: Array) -> Array | None:
     top = needs.max(initial=0)
     if not 0 < top < float("inf"):
         return None
-    shares = np.clip(needs / top, SMALLEST_SHARE, 1)
+    shares = np.clip(needs / top, MIN_SHARE, 1)
     return None if shares.min() >= EVEN else shares.astype(np.float32)
 
 

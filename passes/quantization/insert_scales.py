@@ -19,7 +19,7 @@ from mlirt.passes.quantization.integer_choice import IntegerChoice
 from mlirt.passes.quantization.integer_operands import weight_axis
 from mlirt.passes.quantization.operand_steps import OperandSteps
 from mlirt.passes.quantization.scale_insertion import quantized_and_back, round_weights
-from mlirt.passes.quantization.tensor_ranges import LARGEST, TensorRanges, ranges_in, set_ranges, take_ranges
+from mlirt.passes.quantization.tensor_ranges import MAX_INT8, TensorRanges, ranges_in, set_ranges, take_ranges
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class InsertScalesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.cache:
             cache = _read(self.cache)
-            set_ranges(op, {name: scale * LARGEST for name, scale in cache.scales.items()}, cache.channels)
+            set_ranges(op, {name: scale * MAX_INT8 for name, scale in cache.scales.items()}, cache.channels)
         ranges = ranges_in(op)
         if not ranges:
             return

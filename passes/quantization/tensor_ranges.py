@@ -23,7 +23,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.channel_statistics import CHANNELS, ChannelStatistics, channels_in, set_channels
 
 RANGES = "trt.ranges"
-LARGEST = 127.0
+MAX_INT8 = 127.0
 
 
 def set_ranges(
@@ -76,7 +76,7 @@ class TensorRanges:
 
     def scale(self, value: SSAValue) -> float:
         """What one step of a byte stands for in a tensor that has a range; any number fits a tensor of zeros."""
-        return (self.of(value) or 0.0) / LARGEST or 1.0
+        return (self.of(value) or 0.0) / MAX_INT8 or 1.0
 
     def channels(self, value: SSAValue) -> ChannelStatistics | None:
         """What is known of the channels of a tensor."""

@@ -15,7 +15,7 @@ Then: TypeAlias = "Callable[[], bool]"
 """What is to be matched after this; True ends the search, False makes it try the next possibility."""
 
 # So many ways to match are compared for the best reason why none will do.
-_MOST_WAYS = 64
+_MAX_WAYS = 64
 
 
 class Search:
@@ -103,7 +103,7 @@ class Search:
         if self._failed and (self._best is None or len(self._failed) < self._best[0]):
             self._best = (len(self._failed), self._failed[0])
         self._ways += 1
-        return self._ways >= _MOST_WAYS
+        return self._ways >= _MAX_WAYS
 
     def reason(self) -> str | None:
         """Which condition keeps the layers that match from being rewritten; None where the layers are others."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 LARGE_PAGE = 1 << 21
-_FIRST_BLOCK, _LARGEST_BLOCK = 1 << 20, 1 << 24
+_FIRST_BLOCK, _MAX_BLOCK = 1 << 20, 1 << 24
 
 
 def private_memory(size: int) -> mmap.mmap:
@@ -62,12 +62,12 @@ class AlignedMemory:
             self._used = self._last
 
     def _space(self, size: int) -> Array:
-        if size > _LARGEST_BLOCK // 4:
+        if size > _MAX_BLOCK // 4:
             return _block(size)
         start = -(-self._used // ALIGNMENT) * ALIGNMENT
         if self._block is None or start + size > self._block.nbytes:
             self._block = _block(max(self._next_size, size))
-            self._next_size = min(2 * self._next_size, _LARGEST_BLOCK)
+            self._next_size = min(2 * self._next_size, _MAX_BLOCK)
             start = 0
         self._last, self._used = start, start + size
         return self._block[start : start + size]

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # A row of refusals names so many nodes; the data has all.
-_MOST_SHOWN = 4
+_MAX_SHOWN_NODES = 4
 _NOT_MAPPED = re.compile(r"[Cc]annot allocate memory|failed to map segment|Arena alloc failed")
 
 
@@ -45,7 +45,7 @@ class Refusal:
         return len(self.nodes)
 
     def __str__(self) -> str:
-        shown = ", ".join(self.nodes[:_MOST_SHOWN]) + (", .." if len(self.nodes) > _MOST_SHOWN else "")
+        shown = ", ".join(self.nodes[:_MAX_SHOWN_NODES]) + (", .." if len(self.nodes) > _MAX_SHOWN_NODES else "")
         domain = f" ({self.domain})" if self.domain else ""
         way_out = f" | {self.way_out}" if self.way_out else ""
         return f"{self.operator}{domain} | {self.count} | {self.why}{way_out} | {shown}"

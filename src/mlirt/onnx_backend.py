@@ -27,7 +27,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Inputs: TypeAlias = "Mapping[str, Any] | Sequence[Any]"
 
 _TARGETS = {"CPU": "cpu", "CUDA": "cuda"}
-_LARGEST_STEERING_INPUT = 4096
+_MAX_STEERING_INPUT = 4096
 
 
 class MlirtBackendRep(BackendRep):
@@ -122,7 +122,7 @@ class MlirtBackendRep(BackendRep):
                 more = [
                     name
                     for name in error.inputs
-                    if name not in self._steering and feeds[name].size <= _LARGEST_STEERING_INPUT
+                    if name not in self._steering and feeds[name].size <= _MAX_STEERING_INPUT
                 ]
                 if not more:
                     raise
@@ -151,7 +151,7 @@ def _array(value: Any, name: str) -> Array:
 
 def _may_steer(array: Array) -> bool:
     """Whether an input looks like a shape, axes or pads."""
-    return array.dtype.kind == "i" and array.ndim < 2 and array.size <= _LARGEST_STEERING_INPUT
+    return array.dtype.kind == "i" and array.ndim < 2 and array.size <= _MAX_STEERING_INPUT
 
 
 class MlirtBackend(Backend):

@@ -16,7 +16,7 @@ def test_planted_faults_are_found(kind: str, tmp_path: Path) -> None:
     found = debug.outcome(tmp_path, kind)
     assert found.problems == ()
     assert found.bisected.finding
-    assert found.ops <= debug.MOST_OPS
+    assert found.ops <= debug.MAX_OPS
 
 
 def test_what_is_not_found_is_told() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fusion_modules import LARGEST, limit, load
+from fusion_modules import MAX_SIZE, limit, load
 
 TEXT = """
 import torch
@@ -35,14 +35,14 @@ def get_init_inputs():
 
 
 def test_limits_follow_names() -> None:
-    assert (limit("batch_size"), limit("Height"), limit("out_channels")) == (2, 64, LARGEST)
+    assert (limit("batch_size"), limit("Height"), limit("out_channels")) == (2, 64, MAX_SIZE)
 
 
 def test_module_of_a_file(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
     (tmp_path / "module.py").write_text(TEXT, encoding="utf-8")
     case = load(tmp_path / "module.py")
-    assert (case.name, case.module.size, case.module.width, case.module.stride) == ("module", 5000, LARGEST, 2)
+    assert (case.name, case.module.size, case.module.width, case.module.stride) == ("module", 5000, MAX_SIZE, 2)
     assert tuple(case.inputs[0].shape) == (2, 64)
     assert not case.module.training
     assert tuple(load(tmp_path / "module.py", reduced=False).inputs[0].shape) == (128, 512)

@@ -249,7 +249,7 @@ def _plan_of(number: int, size: int = 200_000) -> Plan:
 
 def test_an_engine_from_the_cache_is_pickled_with_its_bytes(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its file there may be removed by any build, and nobody may depend on it."""
-    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    monkeypatch.setattr(plan_source, "MAX_READ_BYTES", 0)
     model = network()
     mlirt.compile(model, target="cpu")
     (path,) = _plans(cache)

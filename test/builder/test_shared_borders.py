@@ -85,10 +85,10 @@ def _feeds(shape: tuple[int, int, int], count: int = 3) -> dict[str, Array]:
 def apart(monkeypatch: pytest.MonkeyPatch) -> list[Array]:
     """The results where each border has a slot of its own; small arenas share memory, too, from then on."""
     with monkeypatch.context() as patch:
-        patch.setattr(placements, "_LITTLE", 1 << 40)
+        patch.setattr(placements, "_SMALL_UNITS", 1 << 40)
         engine = Engine(_plan())
         results = [engine.run(_feeds(shape, count))["y"] for shape in SHAPES for count in (0, 1, 3)]
-    monkeypatch.setattr(placements, "_LITTLE", 0)
+    monkeypatch.setattr(placements, "_SMALL_UNITS", 0)
     return results
 
 

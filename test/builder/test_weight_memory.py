@@ -147,7 +147,7 @@ def test_large_matrices_are_read_as_halves_by_any_rows(rows: int | str, monkeypa
 
 
 def test_halves_are_mapped_by_a_loaded_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    monkeypatch.setattr(plan_source, "MAX_READ_BYTES", 0)
     engine = compiled(halved(1, count=1))
     engine.save(tmp_path / "a.plan")
     loaded = mlirt.load(tmp_path / "a.plan")

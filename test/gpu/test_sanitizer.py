@@ -35,7 +35,7 @@ for path in sys.argv[1:]:
     print("ran", path, flush=True)
 """
 _FOUND = 9  # what the sanitizer exits with
-_PATIENCE = 900  # seconds
+_TIMEOUT_SECONDS = 900  # seconds
 _RNG = np.random.default_rng(0)
 
 
@@ -107,7 +107,7 @@ def test_kernels_are_clean(tool: str, summary: str, plans: list[str]) -> None:
     if sanitizer is None:
         pytest.skip("compute-sanitizer is not installed")
     command = [sanitizer, "--tool", tool, "--error-exitcode", str(_FOUND), sys.executable, "-c", _RUN, *plans]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     assert done.stdout.count("ran ") == len(plans)
     assert summary in done.stdout

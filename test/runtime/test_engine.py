@@ -329,7 +329,7 @@ def test_an_engine_is_handed_to_another_process(tiny: Maker, tmp_path: Path) -> 
 
 def large_plans(tiny: Maker, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plan file that counts as large, so that it is mapped."""
-    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    monkeypatch.setattr(plan_source, "MAX_READ_BYTES", 0)
     parts, path = tiny(), folder / "large.plan"
     write_plan(path, parts.manifest, parts.sections, parts.weights)
     return path

@@ -57,7 +57,7 @@ def test_borders_are_what_they_should_be_whenever_they_are_read(
     """
     found, halos, rewritable, shapes = case
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placements, "_LITTLE", 0)
+        patch.setattr(placements, "_SMALL_UNITS", 0)
         patch.setattr(placements, "ALIGNMENT", 1)
         patch.setattr(memory_planning, "ALIGNMENT", 1)
         placed = Placements(found, halos, rewritable)

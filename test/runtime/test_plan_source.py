@@ -37,7 +37,7 @@ def test_a_large_file_must_not_change_while_it_is_read(
     tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tiny, tmp_path)
-    monkeypatch.setattr(plan_source, "MOST_READ", 0)
+    monkeypatch.setattr(plan_source, "MAX_READ_BYTES", 0)
     read_plan(path)
     parse = plan_file.parse_manifest
 

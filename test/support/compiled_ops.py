@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from compiled_plan import Array, CompiledPlan
-from cpu_kernel_runs import WIDEST
+from cpu_kernel_runs import MAX_WIDTH
 from fused_network import Network, context, network_of
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -27,7 +27,7 @@ def check_compiled(
     types: Sequence[TensorType[Attribute]],
     build: Build,
     inputs: Sequence[Array],
-    bits: int = WIDEST,
+    bits: int = MAX_WIDTH,
     tolerance: float = 0.0,
 ) -> set[str]:
     """The families of the kernels; one worker and several give what the ops mean."""

@@ -83,5 +83,5 @@ def widths() -> list[int]:
     return [bits for bits in (512, 256, 128) if bits <= cpu_target().vector_bits]
 
 
-WIDEST = widths()[0]
+MAX_WIDTH = widths()[0]
 """The widest vectors that this machine has."""

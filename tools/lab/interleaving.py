@@ -15,11 +15,11 @@ Open = Callable[[bool], tuple[Run, Run]]
 """Set both sides up anew, the second one first where the argument says so."""
 
 _BLOCK_SECONDS = 4e-3
-_MOST_RUNS = 200
-_MOST_ROUNDS = 16
-_LEAST_ROUNDS = 3
-LEAST_SESSIONS = 8
-_MOST_SESSIONS = 60
+_MAX_RUNS = 200
+_MAX_ROUNDS = 16
+_MIN_ROUNDS = 3
+MIN_SESSIONS = 8
+_MAX_SESSIONS = 60
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ def measure(open_both: Open, seconds: float, resolution: float, clock: Callable[
     times: list[float] = []
     sessions: list[list[float]] = []
     while True:
-        sessions.append(_session(open_both, len(sessions), seconds / (2 * LEAST_SESSIONS), times, now))
-        if len(sessions) >= LEAST_SESSIONS:
+        sessions.append(_session(open_both, len(sessions), seconds / (2 * MIN_SESSIONS), times, now))
+        if len(sessions) >= MIN_SESSIONS:
             ratio = ratio_of(sessions)
-            is_late = now() - start >= seconds or len(sessions) == _MOST_SESSIONS
+            is_late = now() - start >= seconds or len(sessions) == _MAX_SESSIONS
             if is_late or ratio.is_narrow(resolution):
                 return Measured(statistics.median(times), ratio, sessions)
 
@@ -61,9 +61,9 @@ def _session(open_both: Open, number: int, seconds: float, times: list[float], n
     for side in sides:
         side()  # the first run binds shapes and touches memory
     once = max(1e-9, min(min(side() for side in sides) for _ in range(2)))
-    runs = max(1, min(_MOST_RUNS, round(_BLOCK_SECONDS / once)))
+    runs = max(1, min(_MAX_RUNS, round(_BLOCK_SECONDS / once)))
     start, ratios = now(), list[float]()
-    while len(ratios) < _LEAST_ROUNDS or (len(ratios) < _MOST_ROUNDS and now() - start < seconds):
+    while len(ratios) < _MIN_ROUNDS or (len(ratios) < _MAX_ROUNDS and now() - start < seconds):
         found = [0.0, 0.0]
         order = (0, 1) if (len(ratios) + number) % 2 == 0 else (1, 0)
         for side in order:

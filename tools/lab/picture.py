@@ -11,8 +11,8 @@ from mlirt.tools.lab.result import Result
 _LINE = 26
 _LEFT, _PLOT, _RIGHT = 250.0, 420.0, 300.0
 _TOP = 70.0
-_MOST_LETTERS = 38
-_LEAST_SPREAD = math.log(1.05)
+_MAX_LETTERS = 38
+_MIN_SPREAD = math.log(1.05)
 _STYLE = """
 text { font: 12px sans-serif; fill: #333 } .title { font-size: 14px; font-weight: bold } .pale { fill: #888 }
 .paper { fill: #fff } .grid { stroke: #ddd } .one { stroke: #888; stroke-dasharray: 4 3 }
@@ -65,7 +65,7 @@ class _Scale:
         for result in results:
             values += [result.estimated] if result.estimated else []
             values += [result.measured.ratio.low, result.measured.ratio.high] if result.measured else []
-        return cls(max(_LEAST_SPREAD, 1.08 * max(abs(math.log(value)) for value in values if value > 0)))
+        return cls(max(_MIN_SPREAD, 1.08 * max(abs(math.log(value)) for value in values if value > 0)))
 
     def at(self, ratio: float) -> float:
         return _LEFT + _PLOT * (math.log(ratio) / self.reach + 1) / 2
@@ -85,7 +85,7 @@ class _Scale:
 def _line(result: Result, scale: _Scale, y: float) -> list[str]:
     verdict = result.verdict
     kind = verdict if verdict in ("faster", "slower") else "none"
-    name = result.model if len(result.model) <= _MOST_LETTERS else f"..{result.model[2 - _MOST_LETTERS :]}"
+    name = result.model if len(result.model) <= _MAX_LETTERS else f"..{result.model[2 - _MAX_LETTERS :]}"
     parts = [_text(_LEFT - 14, y + 4, name, anchor="end")]
     if result.estimated:
         x = scale.at(result.estimated)

@@ -110,7 +110,7 @@ class Summary:
                 if reason:
                     counts[kind, reason] = counts.get((kind, reason), 0) + count
         listed = sorted(counts.items(), key=lambda item: (_ORDER.index(item[0][0]), -item[1]))
-        return [f"{kind} {count}x: {reason}" for (kind, reason), count in listed[:_MOST_REASONS]]
+        return [f"{kind} {count}x: {reason}" for (kind, reason), count in listed[:_MAX_REASONS]]
 
     def problems(self) -> list[str]:
         """A line for each network that failed or computes something else."""
@@ -122,7 +122,7 @@ class Summary:
 
 
 _ORDER = ("applied", "declined", "missed")
-_MOST_REASONS = 8
+_MAX_REASONS = 8
 _HEADS = (
     "model", "off", "applied", "declined", "ops", "launches", "MB", "estimated us", "ratio", "measured ms", "ratio",
     "interval", "verdict",

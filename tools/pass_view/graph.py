@@ -11,7 +11,7 @@ from mlirt.tools.pass_view.snapshots import OpText
 _WIDTH, _HEIGHT, _GAP = 190, 34, 22
 _BEND = 26
 _COLUMN = _WIDTH + 60
-_MOST = 9
+_MAX_NODES_IN_A_ROW = 9
 _LETTERS = 28
 
 
@@ -40,14 +40,14 @@ def graph(place: Place, old: Mapping[int, OpText], new: Mapping[int, OpText], re
 def _shown(keys: Sequence[int], ops: Mapping[int, OpText], readers: Mapping[int, list[int]]) -> list[int]:
     """The ops of a place in program order, with what they read and who reads them, constants left out."""
     near: dict[int, None] = dict.fromkeys(keys)
-    for key in keys[:_MOST]:
+    for key in keys[:_MAX_NODES_IN_A_ROW]:
         sources = [one for one in ops[key].reads if one in ops and not _is_constant(ops[one])]
         near.update(dict.fromkeys(sources[:2]))
         near.update(dict.fromkeys([one for one in readers.get(key, ()) if one in ops][:2]))
     order = {key: number for number, key in enumerate(ops)}
     kept = [key for key in near if key in keys or not _is_constant(ops[key])]
-    if len(kept) > _MOST:
-        kept = [key for key in kept if key in keys][:_MOST]
+    if len(kept) > _MAX_NODES_IN_A_ROW:
+        kept = [key for key in kept if key in keys][:_MAX_NODES_IN_A_ROW]
     return sorted(kept, key=order.__getitem__)
 
 

@@ -68,8 +68,8 @@ byPass.addEventListener("input", filter); byLayer.addEventListener("input", filt
 """
 
 _OPEN_PASSES, _OPEN_PLACES = 12, 6
-_MOST_LINES = 60
-_MOST_LISTED = 40
+_MAX_LINES = 60
+_MAX_LISTED_REMARKS = 40
 _CONTEXT = 2
 _WORD = re.compile(r"\s+|[^\s,()<>{}=]+|.")
 
@@ -155,8 +155,8 @@ def _remark(remark: Remark) -> str:
 def _other_remarks(remarks: Sequence[Remark]) -> str:
     """Those at ops that stayed what they were: a place each where a pass looked, so that filters find them too."""
     parts = [f'<div class="place" data-layers="{escape(one.layer)}"><ul class="remarks">{_remark(one)}</ul></div>'
-             for one in remarks[:_MOST_LISTED]]  # fmt: skip
-    left = Counter((one.kind, one.reason) for one in remarks[_MOST_LISTED:])
+             for one in remarks[:_MAX_LISTED_REMARKS]]  # fmt: skip
+    left = Counter((one.kind, one.reason) for one in remarks[_MAX_LISTED_REMARKS:])
     parts += [
         f'<p class="pale">{count} more {kind}: {escape(reason)}</p>' for (kind, reason), count in left.most_common()
     ]
@@ -201,9 +201,9 @@ def _marked(old: str, new: str) -> Iterator[str]:
 
 def _lines(tag: str, lines: Sequence[str]) -> Iterator[str]:
     sign = {"del": "-", "ins": "+", "span": " "}[tag]
-    yield from (f"<{tag}>{sign} {escape(line)}</{tag}>" for line in lines[:_MOST_LINES])
-    if len(lines) > _MOST_LINES:
-        yield f"<span>  .. {len(lines) - _MOST_LINES} more lines</span>"
+    yield from (f"<{tag}>{sign} {escape(line)}</{tag}>" for line in lines[:_MAX_LINES])
+    if len(lines) > _MAX_LINES:
+        yield f"<span>  .. {len(lines) - _MAX_LINES} more lines</span>"
 
 
 def _cut(text: str, most: int) -> str:

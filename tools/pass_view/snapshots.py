@@ -16,8 +16,8 @@ from mlirt.dialects.locations import names
 from mlirt.dialects.xdsl_compat import IrPrinter
 
 _DIMS = re.compile(r'tensor<(?P<sizes>[^<>,]*x)(?P<element>\w+), #trt\.dims<\[(?P<dims>"[^\]]*")\]>>')
-_LONGEST_LIST = re.compile(r"(?P<head>dense<)(?P<body>[^<>]{80,})>")
-_LONGEST_LINE = 600
+_MAX_LIST_LENGTH = re.compile(r"(?P<head>dense<)(?P<body>[^<>]{80,})>")
+_MAX_LINE_LENGTH = 600
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,10 @@ class _Printer(IrPrinter):
 def legible(text: str) -> str:
     """Names in the place of open dimensions, `tensor<nx3xf32>`, and no long lists of numbers."""
     text = _DIMS.sub(_named_dims, text)
-    text = _LONGEST_LIST.sub(lambda found: f"{found['head']}{found['body'][:60]}..>", text)
-    return "\n".join(line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}.." for line in text.split("\n"))
+    text = _MAX_LIST_LENGTH.sub(lambda found: f"{found['head']}{found['body'][:60]}..>", text)
+    return "\n".join(
+        line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH]}.." for line in text.split("\n")
+    )
 
 
 def _named_dims(found: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlirt.tools.report.tactic_choices import TacticChoice
 
 _WIDTH, _LANE, _LEFT = 1000, 26, 110
-_MOST_REMARKS = 3000
+_MAX_REMARKS = 3000
 
 
 def build_blocks(subject: Subject) -> Iterator[str]:
@@ -94,8 +94,7 @@ def _way(choice: TacticChoice, name: str, estimate: float | None) -> str:
 
 def _remarks(build: BuildFacts) -> str:
     rows = [
-        (escape(one.pass_name), one.kind, escape(one.layer), escape(one.reason))
-        for one in build.remarks[:_MOST_REMARKS]
+        (escape(one.pass_name), one.kind, escape(one.layer), escape(one.reason)) for one in build.remarks[:_MAX_REMARKS]
     ]
     left_out = len(build.remarks) - len(rows)
     more = f" {left_out} more: rt-opt --remarks prints all." if left_out > 0 else ""

@@ -20,8 +20,8 @@ from mlirt.tools.report.subject import Subject
 if TYPE_CHECKING:
     from mlirt.tools.report.tactic_choices import TacticChoice
 
-_MOST_REMARKS = 5
-_MOST_TACTICS = 8
+_MAX_REMARKS = 5
+_MAX_TACTICS = 8
 
 
 def graph_block(subject: Subject, other: Subject | None) -> str:
@@ -142,7 +142,7 @@ def _tensor(tensor: TensorFacts) -> str:
 def _tactics(subject: Subject, layers: tuple[str, ...]) -> Iterator[Fact]:
     for choice in subject.build.tactics_by_layers.get(layers, ()) if subject.build and layers else ():
         if len(choice.estimates) > 1:
-            ways = [_way(choice, name, cost) for name, cost in choice.estimates[:_MOST_TACTICS]]
+            ways = [_way(choice, name, cost) for name, cost in choice.estimates[:_MAX_TACTICS]]
             yield f"tactics considered ({choice.op})", ", ".join(ways)
 
 
@@ -157,7 +157,7 @@ def _with_remarks(graph: Graph, subject: Subject) -> Graph:
         for layer in remark.layer.split(" + "):
             said[layer][f"{remark.pass_name}: {remark.kind}{f': {remark.reason}' if remark.reason else ''}"] = None
     nodes = [
-        node.with_facts(("remark", text) for layer in node.layers for text in list(said.get(layer, ()))[:_MOST_REMARKS])
+        node.with_facts(("remark", text) for layer in node.layers for text in list(said.get(layer, ()))[:_MAX_REMARKS])
         for node in graph.nodes
     ]
     return Graph(graph.title, nodes, graph.edges)

@@ -15,7 +15,7 @@ from mlirt.tools.report.subject import Subject
 
 _BAR = 140
 _UNSTEADY = 0.5
-_MOST_WITH_ARGUMENTS = 1000
+_MAX_LAUNCHES_WITH_ARGUMENTS = 1000
 
 
 def launch_block(subject: Subject) -> str:
@@ -63,7 +63,7 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
 
 def _is_large(subject: Subject) -> bool:
     """Whether the arguments of all launches would be most of the page."""
-    return len(subject.plan.manifest.launches) > _MOST_WITH_ARGUMENTS
+    return len(subject.plan.manifest.launches) > _MAX_LAUNCHES_WITH_ARGUMENTS
 
 
 def _listed(subject: Subject, bound: BoundLaunch) -> str:

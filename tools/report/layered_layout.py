@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 
 NODE_WIDTH, NODE_HEIGHT, RANK_HEIGHT = 180, 40, 76
 _NODE_ROOM, _BEND_ROOM = NODE_WIDTH + 24, 22
-_MOST_BENDS = 20_000
+_MAX_BENDS = 20_000
 _SWEEPS = 6
 
 
@@ -61,7 +61,7 @@ def _longest_bent(ranks: Sequence[int], edges: Iterable[tuple[int, int]]) -> int
     for source, target in edges:
         passed[source] = max(passed.get(source, 0), ranks[target] - ranks[source] - 1)
     longest = max(passed.values(), default=0)
-    while sum(length for length in passed.values() if length <= longest) > _MOST_BENDS:
+    while sum(length for length in passed.values() if length <= longest) > _MAX_BENDS:
         longest //= 2
     return longest
 

@@ -15,7 +15,7 @@ from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.tools.report.graph import Fact, Graph, Node, short
 
-_LONGEST_VALUE = 90
+_MAX_VALUE_LENGTH = 90
 
 
 def network_graph(module: ModuleOp, title: str) -> Graph:
@@ -78,7 +78,7 @@ def _facts(op: Operation) -> Iterator[Fact]:
     yield "op", op.name
     for name, value in (*op.properties.items(), *op.attributes.items()):
         text = str(value)
-        if not name.startswith("operandSegment") and len(text) <= _LONGEST_VALUE:
+        if not name.startswith("operandSegment") and len(text) <= _MAX_VALUE_LENGTH:
             yield name, text
     yield from _types("input", [one.type for one in op.operands])
     yield from _types("output", [one.type for one in op.results])

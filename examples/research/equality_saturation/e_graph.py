@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 # What it costs to move an element, beside computing one: functions run in one launch, transpositions end it.
 _MOVING = 4
-_MOST_NODES = 4000
+_MAX_NODES = 4000
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class EGraph:
     def saturate(self) -> None:
         """Apply the rewrite rules to all nodes until nothing is new, or the graph is too large."""
         is_new = True
-        while is_new and len(self.nodes) < _MOST_NODES:
+        while is_new and len(self.nodes) < _MAX_NODES:
             members = self._members()
             equal = [(number, form) for node, number in list(self.nodes.items()) for form in self._forms(node, members)]
             before = len(self.nodes)

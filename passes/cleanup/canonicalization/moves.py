@@ -13,7 +13,7 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.rules import Match, Outcome, either, op, rule
 
-_FEW = 8
+_MAX_MOVES = 8
 
 
 @rule(op(ShuffleOp, first_transpose=None, second_transpose=None).named("shuffle"))
@@ -67,7 +67,7 @@ def combine_stacked(m: Match, reduction: ReduceOp, stack: ConcatenationOp) -> Ou
     """The largest or smallest of a few tensors that are stacked for this reduction alone."""
     axis = stack.axis.value.data
     thin = all(dims(value.type)[axis] == 1 for value in stack.inputs)
-    if not thin or len(stack.inputs) > _FEW or list(integers(reduction.axes)) != [axis]:
+    if not thin or len(stack.inputs) > _MAX_MOVES or list(integers(reduction.axes)) != [axis]:
         return None
     if is_bool(element_of(stack.output.type)):
         return None

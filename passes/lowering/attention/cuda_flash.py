@@ -22,7 +22,7 @@ OPS = (AttentionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_SMALLEST_COPY = 4  # bytes of the smallest asynchronous copy
+_MIN_COPY = 4  # bytes of the smallest asynchronous copy
 
 
 def estimates(op: AttentionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -71,6 +71,6 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[FlashShape]:
     heads = heads_of(op, lowering)
     contiguous = [heads.walks.query.depth, heads.walks.key.depth, heads.walks.values.column]
     widths = [one.wide(lowering) * byte_width(element) for one in (heads.queries, heads.keys, heads.values)]
-    if contiguous != [1, 1, 1] or min(widths) < _SMALLEST_COPY:
+    if contiguous != [1, 1, 1] or min(widths) < _MIN_COPY:
         return ()
     return shapes_for(depth, columns)

@@ -46,8 +46,8 @@ _SHAPES = (
     FlashShape(2, 1, 64, alone=0.6, tile=0.38, block=0.22),
     FlashShape(1, 1, 64, alone=0.55, tile=0.374, block=0.02),
 )
-_MOST_ACCUMULATORS = 64  # of one thread, for a row of results
-_WIDEST = 128  # elements of a head
+_MAX_ACCUMULATORS = 64  # of one thread, for a row of results
+_MAX_HEAD_SIZE = 128  # elements of a head
 
 
 def padded(width: int) -> int:
@@ -60,10 +60,10 @@ def padded(width: int) -> int:
 
 def shapes_for(depth: int, columns: int) -> tuple[FlashShape, ...]:
     """The shapes that leave enough registers for heads of a depth and a number of columns."""
-    if max(depth, columns) > _WIDEST or min(depth, columns) < 1:
+    if max(depth, columns) > _MAX_HEAD_SIZE or min(depth, columns) < 1:
         return ()
     wide = padded(max(depth, columns))
-    return tuple(shape for shape in _SHAPES if shape.rows * wide <= 2 * _MOST_ACCUMULATORS)
+    return tuple(shape for shape in _SHAPES if shape.rows * wide <= 2 * _MAX_ACCUMULATORS)
 
 
 @dataclass(frozen=True)

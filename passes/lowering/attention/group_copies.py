@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, SharedOp
+from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, SharedOp
 from mlirt.dialects.kernel.tensor_copy import LoadBoxOp
 from mlirt.dialects.kernel.transaction_barrier import (
     MbarrierExpectOp,
@@ -93,7 +93,7 @@ class GroupMemory:
         self.k, self.shape = k, shape
         self.query_boxes, self.key_boxes, self.value_boxes = boxes
         sizes = (boxes[0].size, shape.stages * boxes[1].size, shape.stages * boxes[2].size)
-        self.queries, self.keys, self.values = (k.value(SharedOp(size, element, LARGEST_ALIGNMENT)) for size in sizes)
+        self.queries, self.keys, self.values = (k.value(SharedOp(size, element, MAX_ALIGNMENT)) for size in sizes)
         self.queries_here = k.value(SharedOp(1, i64))
         self.keys_here, self.values_here, self.empty = (k.value(SharedOp(shape.stages, i64)) for _ in range(3))
         names = ("queries", "keys", "values", "queries_here", "keys_here", "values_here", "empty")

@@ -8,8 +8,8 @@ from mlirt.passes.lowering.attention.flash_shape import FlashWork
 
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
-_MOST_SHARED = 220 * 1024
-_WIDEST = 128  # elements of a head
+_MAX_SHARED_BYTES = 220 * 1024
+_MAX_HEAD_SIZE = 128  # elements of a head
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ _SHAPES = (
 
 def group_shapes(depth: int, columns: int) -> tuple[GroupShape, ...]:
     """The shapes for heads of a depth and a number of columns: what registers and shared memory hold."""
-    if max(depth, columns) > _WIDEST or depth % 8 or columns % 8:
+    if max(depth, columns) > _MAX_HEAD_SIZE or depth % 8 or columns % 8:
         return ()
     return tuple(
         shape
         for shape in _SHAPES
-        if shape.shared_bytes(depth, columns) <= _MOST_SHARED and (shape.groups < 3 or lines(columns) <= _LINE)
+        if shape.shared_bytes(depth, columns) <= _MAX_SHARED_BYTES and (shape.groups < 3 or lines(columns) <= _LINE)
     )

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 MEASURED = frozenset({MmaKind.F16, MmaKind.BF16, MmaKind.S8, MmaKind.U8})
 """The products that the estimates are for."""
-_MOST_STRIDE = 3
+_MAX_STRIDE = 3
 _COLUMNS, _GROUPS = (32, 64, 96, 128), (4, 3, 2, 1)
-_MOST_STAGES = 3
-_FAR, _MOST = 1.6, 6  # from the cheapest, and tiles that are worth a measurement
+_MAX_STAGES = 3
+_MAX_COST_RATIO, _MAX_MEASURED = 1.6, 6  # from the cheapest, and tiles that are worth a measurement
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class BoxConvolution:
     def boxes(self, width: int) -> PixelBoxes | None:
         """Those of tiles of a width; None where the device cannot copy them."""
         for (stride, *_), size in zip(self.spatial, self.images.sizes[1:3], strict=True):
-            if stride > _MOST_STRIDE or (stride > 1 and not (isinstance(size, int) and size >= stride)):
+            if stride > _MAX_STRIDE or (stride > 1 and not (isinstance(size, int) and size >= stride)):
                 return None
         found = PixelBoxes.of(self.spatial, self.taps, width, self.kind.line) if width in self._widths else None
         return found if found is not None and found.fit else None
@@ -121,7 +121,7 @@ class BoxConvolution:
     def estimates(self) -> dict[str, float]:
         """Microseconds with each tile that is worth a measurement, the cheapest first."""
         costs = sorted((work.microseconds(tile), tile.name) for tile, work in self._tiles())
-        return worth_measuring(costs, _FAR, _MOST)
+        return worth_measuring(costs, _MAX_COST_RATIO, _MAX_MEASURED)
 
     def tile(self, choice: str) -> BoxTile | None:
         """That of a name, else the cheapest; None where it cannot do it."""
@@ -134,7 +134,7 @@ class BoxConvolution:
             if boxes is None or work is None:
                 continue
             for columns in (one for one in _COLUMNS if one - 32 < work.columns):
-                yield from self._of_groups(BoxTile(boxes.height * width, columns, boxes.height, 1, _MOST_STAGES), work)
+                yield from self._of_groups(BoxTile(boxes.height * width, columns, boxes.height, 1, _MAX_STAGES), work)
 
     def _of_groups(self, plain: BoxTile, work: BoxWork) -> Iterator[tuple[BoxTile, BoxWork]]:
         """A tile with all numbers of warpgroups, and as many stages as fit; products of windows are long enough to

@@ -40,7 +40,7 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 30
 
 # How much faster than vectors it has to be by the models of both: sums take a way through memory.
-_LEAST_GAIN = 1.3
+_MIN_GAIN = 1.3
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -61,7 +61,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     tile, cost = choose_matrix_tile(length, geometry.blocks_out, taps * geometry.depth, lowering.target.cpu)
     steps = geometry.window[0] * geometry.window[1] // taps * geometry.blocks_in
     by_vectors = _vector_cycles(geometry, length, lowering.target.cpu)
-    if cost * steps * _LEAST_GAIN > by_vectors and TACTIC not in op.attributes:
+    if cost * steps * _MIN_GAIN > by_vectors and TACTIC not in op.attributes:
         return False
     panels = -(-geometry.blocks_out // tile.columns) * geometry.groups
     work = Work(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlirt.dialects.cpu_device import CpuDevice
-from mlirt.dialects.kernel.amx import MOST_PIXELS, REGISTERS, ROW_BYTES
+from mlirt.dialects.kernel.amx import MAX_PIXELS, REGISTERS, ROW_BYTES
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def choose_matrix_tile(length: int, blocks: int, depth: int, cpu: CpuDevice) -> 
         MatrixTile(rows, columns, pixels)
         for rows in range(1, REGISTERS)
         for columns in range(1, min(blocks, REGISTERS) + 1)
-        for pixels in range(1, MOST_PIXELS + 1)
+        for pixels in range(1, MAX_PIXELS + 1)
         if rows * columns + rows + columns <= REGISTERS and rows * pixels <= length
     ]
 

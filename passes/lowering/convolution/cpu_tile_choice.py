@@ -9,7 +9,7 @@ from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
 from mlirt.passes.lowering.tile import RegisterTile
 
-_MOST_COLUMNS = 8
+_MAX_COLUMNS = 8
 # The registers for pixels, besides those for the weights: one is loaded while the other is multiplied. With one alone
 # the register allocator keeps an accumulator in memory, and each step waits for its store and load.
 _FACTORS = 2
@@ -35,7 +35,7 @@ def choose_tile(
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
         RegisterTile(pixels, columns)
-        for columns in range(1, min(blocks, _MOST_COLUMNS) + 1)
+        for columns in range(1, min(blocks, _MAX_COLUMNS) + 1)
         for pixels in range(multiple, most + 1, multiple)
         if pixels * columns + columns + _FACTORS <= registers
     ]

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.cpu_geometry import Geometry, geometry_of
-from mlirt.passes.lowering.convolution.cpu_winograd_choice import LEAST_GAIN, Cut, Image, choose_cut
+from mlirt.passes.lowering.convolution.cpu_winograd_choice import MIN_GAIN, Cut, Image, choose_cut
 from mlirt.passes.lowering.convolution.cpu_winograd_kernel import WinogradKernel
 from mlirt.passes.lowering.convolution.cpu_winograd_plan import Plan
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import WINDOW, pack_transformed, transform_kernel
@@ -33,7 +33,7 @@ PRIORITY = 30
 POOLS = True
 
 # With fewer there is little to gain.
-_LEAST_CHANNELS = 32
+_MIN_CHANNELS = 32
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -42,7 +42,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if geometry is None or image is None:
         return False
     # Asked for by name, it is taken wherever it is possible.
-    least_gain = 0.0 if TACTIC in op.attributes else LEAST_GAIN
+    least_gain = 0.0 if TACTIC in op.attributes else MIN_GAIN
     cut = choose_cut(image, lowering.target.cpu, lowering.target.threads, least_gain)
     if cut is None:
         return False
@@ -73,7 +73,7 @@ def _image(op: ConvolutionOp, geometry: Geometry, lowering: Lowering) -> Image |
     is_plain = geometry.groups == 1 and not geometry.is_depthwise and geometry.depth == geometry.lanes
     is_plain = is_plain and geometry.word == 1
     fits = geometry.window == (WINDOW, WINDOW) and geometry.stride == (1, 1)
-    least = _LEAST_CHANNELS // geometry.lanes
+    least = _MIN_CHANNELS // geometry.lanes
     if not is_plain or not fits or min(geometry.blocks_in, geometry.blocks_out) < least:
         return None
     pooling, (down, across) = tile_pooling(op), geometry.dilation

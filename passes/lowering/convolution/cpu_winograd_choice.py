@@ -11,12 +11,12 @@ from mlirt.passes.lowering.convolution.cpu_tile_choice import choose_tile, cycle
 from mlirt.passes.lowering.convolution.cpu_winograd_transforms import SCHEMES, WINDOW, Scheme
 from mlirt.passes.lowering.tile import RegisterTile
 
-_MOST_PATCHES = 128
+_MAX_PATCHES = 128
 _GROUPS = (1, 2, 4, 8, 16)
 # A kernel's tasks are dealt out in so many parts for each worker.
 _PARTS = 2
 # A little accuracy is lost, so it has to be worth it.
-LEAST_GAIN = 1.15
+MIN_GAIN = 1.15
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Cut:
 
 
 @lru_cache(maxsize=1024)
-def choose_cut(image: Image, cpu: CpuDevice, threads: int, least_gain: float = LEAST_GAIN) -> Cut | None:
+def choose_cut(image: Image, cpu: CpuDevice, threads: int, least_gain: float = MIN_GAIN) -> Cut | None:
     """The best cut; None where it is not `least_gain` times as fast as a direct convolution."""
     fitting = [cut for cut in _cuts(image, cpu) if _task_bytes(image, cut) <= cpu.winograd.task_bytes]
     if not fitting:
@@ -71,7 +71,7 @@ def choose_cut(image: Image, cpu: CpuDevice, threads: int, least_gain: float = L
 def _cuts(image: Image, cpu: CpuDevice) -> Iterator[Cut]:
     for scheme in (one for one in SCHEMES if all(one.result % size == 0 for size in image.window)):
         seen: set[tuple[int, RegisterTile]] = set()
-        for wanted in range(1, min(image.patches(scheme), _MOST_PATCHES) + 1):
+        for wanted in range(1, min(image.patches(scheme), _MAX_PATCHES) + 1):
             shape = choose_tile(wanted, image.blocks_out, cpu)
             per_task = -(-wanted // shape.pixels) * shape.pixels
             if (per_task, shape) not in seen:

@@ -39,7 +39,7 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_LONGEST = 7  # of a window, along the results of a thread
+_MAX_WINDOW = 7  # of a window, along the results of a thread
 _THREADS = 32 * 1024  # that a launch should have, with eight channels each
 _LANES = 8
 
@@ -105,7 +105,7 @@ def _applies(op: ConvolutionOp, along: int, lowering: Lowering) -> bool:
     if op.transposed.value.data or not groups == channels == weights[0] or weights[1] != 1 or groups == 1:
         return False
     longest = weights[along]
-    if rank(op.output.type) not in (3, 4) or not isinstance(longest, int) or longest > _LONGEST:
+    if rank(op.output.type) not in (3, 4) or not isinstance(longest, int) or longest > _MAX_WINDOW:
         return False
     if accumulator_type(op.epilogue) != (f32 if is_float(element_of(op.input.type)) else i32):
         return False

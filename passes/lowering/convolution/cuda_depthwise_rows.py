@@ -39,8 +39,8 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 25
 
-_WIDE = 16  # bytes of a vector of results
-_MOST_COLUMNS, _MOST_PRODUCTS = 8, 450  # that a thread has
+_VECTOR_BYTES = 16  # bytes of a vector of results
+_MAX_COLUMNS, _MAX_PRODUCTS = 8, 450  # that a thread has
 _THREADS = 32 * 1024  # that a launch should have
 
 
@@ -103,7 +103,7 @@ def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
     steps = lowering.placements[op.output].strides
     if steps[last] != 1:
         return None
-    widest = min(_MOST_COLUMNS, _WIDE // byte_width(element), widest_access(op.output, steps[:last], lowering))
+    widest = min(_MAX_COLUMNS, _VECTOR_BYTES // byte_width(element), widest_access(op.output, steps[:last], lowering))
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
     while widest > 1 and results < widest * _THREADS:
         widest //= 2
@@ -113,11 +113,11 @@ def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
     across = axes[0] if len(axes) > 1 else None
     rows = 1 if across is None else 4 if across.stride == 1 else 2
     while rows > 1 and (
-        results < rows * cells.results * _THREADS or Block(rows, cells, across).products() > _MOST_PRODUCTS
+        results < rows * cells.results * _THREADS or Block(rows, cells, across).products() > _MAX_PRODUCTS
     ):
         rows //= 2
     found = Block(rows, cells, across)
-    return found if found.products() <= _MOST_PRODUCTS else None
+    return found if found.products() <= _MAX_PRODUCTS else None
 
 
 def _taps(weights: Array) -> Array:

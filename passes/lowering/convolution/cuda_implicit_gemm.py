@@ -34,10 +34,10 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_FEWEST_ROWS = 8  # output channels of a group; a tile would be mostly empty with less
-_FEWEST_COLUMNS = 4  # pixels; with less, a warp per result reads the weights in order
+_MIN_ROWS = 8  # output channels of a group; a tile would be mostly empty with less
+_MIN_COLUMNS = 4  # pixels; with less, a warp per result reads the weights in order
 _SCATTERED = 6  # times slower, as measured, where neighbouring pixels are no neighbours in memory
-_WASTE = 1.25  # of lines, when each tap starts a new tile
+_MAX_PADDING_RATIO = 1.25  # of lines, when each tap starts a new tile
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
         return None
     groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
     rows, channels, taps = group_sizes(weights.shape, groups, transposed=transposed)
-    if accumulator_type(op.epilogue) != f32 or rows < _FEWEST_ROWS or channels * taps == 0:
+    if accumulator_type(op.epilogue) != f32 or rows < _MIN_ROWS or channels * taps == 0:
         return None
     sizes = Sizes(rows, column_count(op), channels * taps, groups)
-    if taps == 1 and typical(sizes.columns, typical_values(lowering.block)) <= _FEWEST_COLUMNS:
+    if taps == 1 and typical(sizes.columns, typical_values(lowering.block)) <= _MIN_COLUMNS:
         return None
     window = _window(op, channels, groups, lowering)
     steps = partial(_steps, window)
@@ -179,7 +179,7 @@ def _window(op: ConvolutionOp, channels: int, groups: int, lowering: Lowering) -
 def _ordered(window: Window, depth: int) -> Window:
     """Lines without gaps where tiles would else be mostly empty."""
     padded = window.tiles_per_tap(depth) * depth
-    flat = window.taps > 1 and padded > _WASTE * window.channels
+    flat = window.taps > 1 and padded > _MAX_PADDING_RATIO * window.channels
     return Window(window.op, window.channels, window.groups, flat, window.wide)
 
 

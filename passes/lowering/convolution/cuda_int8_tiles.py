@@ -40,8 +40,8 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _PIECE = 16  # bytes that packed weights are read at once
-_FEWEST_CHANNELS = 8  # of a group of the result; a tile would be mostly empty with less
-_FEWEST_PIXELS = 4  # with less, a warp per result reads the weights in order
+_MIN_CHANNELS = 8  # of a group of the result; a tile would be mostly empty with less
+_MIN_PIXELS = 4  # with less, a warp per result reads the weights in order
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
         return None
     count, channels, taps = group_sizes(weights.shape, groups, transposed=False)
     pixels = Pixels(op, channels, _wide(op, channels, lowering), op.padding_value.value.data)
-    few = typical(pixels.count, typical_values(lowering.block)) <= _FEWEST_PIXELS
-    if count < _FEWEST_CHANNELS or few or channels * taps == 0:
+    few = typical(pixels.count, typical_values(lowering.block)) <= _MIN_PIXELS
+    if count < _MIN_CHANNELS or few or channels * taps == 0:
         return None
     sizes = Sizes(pixels.count, count, pixels.depth, groups)
     return Product(Problem(sizes, element_of(op.input.type), kind, lowering, None, pixels.wide == 1), pixels, count)

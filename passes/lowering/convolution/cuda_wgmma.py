@@ -46,9 +46,9 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_FEWEST_CHANNELS = 8  # of the result
-_FEWEST_PIXELS = 4  # with less, a warp per result reads the weights in order
-_MOST_STRIDE = 8
+_MIN_CHANNELS = 8  # of the result
+_MIN_PIXELS = 4  # with less, a warp per result reads the weights in order
+_MAX_STRIDE = 8
 # How far corners and taps may lie from a pixel, by the number of spatial dimensions.
 _REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
 
@@ -82,7 +82,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         return None
     columns, known = weights.shape[0], typical_values(lowering.block)
     pixels = typical(pixels_of(op), known)
-    if columns < _FEWEST_CHANNELS or pixels <= _FEWEST_PIXELS:
+    if columns < _MIN_CHANNELS or pixels <= _MIN_PIXELS:
         return None
     return GroupWork(
         pixels,
@@ -137,7 +137,7 @@ def is_within_reach(op: ConvolutionOp) -> bool:
         if not isinstance(taps, int):
             return False
         far = (taps - 1) * dilation
-        if stride > _MOST_STRIDE or far >= 2 * reach or not -reach < -pre < reach or not -reach < post - far < reach:
+        if stride > _MAX_STRIDE or far >= 2 * reach or not -reach < -pre < reach or not -reach < post - far < reach:
             return False
     return True
 

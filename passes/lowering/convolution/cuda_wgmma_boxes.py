@@ -26,7 +26,7 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_FEWEST_CHANNELS = 8  # of the result
+_MIN_CHANNELS = 8  # of the result
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -61,7 +61,7 @@ def _problem(op: ConvolutionOp, lowering: Lowering) -> BoxConvolution | None:
     images, taps = images_of(op, lowering), weights.shape[2:]
     batch, _, height, width = dims(op.output.type)
     pixels: tuple[Dim, Dim, Dim] = (batch, height, width)
-    if not images.fits() or weights.shape[0] < _FEWEST_CHANNELS:
+    if not images.fits() or weights.shape[0] < _MIN_CHANNELS:
         return None
     if is_matrix(op, images):
         count, step = product(images.sizes[:-1]), images.steps[-2]

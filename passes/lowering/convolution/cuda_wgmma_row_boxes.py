@@ -18,7 +18,7 @@ from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.lowering.convolution.box_convolution import MEASURED, BoxConvolution
 from mlirt.passes.lowering.convolution.cuda_wgmma import images_of, kind_of, pads_with_zeros, pixels_of
-from mlirt.passes.lowering.convolution.cuda_wgmma_rows import FEWEST_PIXELS, copy_cost
+from mlirt.passes.lowering.convolution.cuda_wgmma_rows import MIN_PIXELS, copy_cost
 from mlirt.passes.lowering.convolution.row_copy import RowCopy
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.warpgroups.row_epilogue import is_pointwise
@@ -72,7 +72,7 @@ def _rows(op: ConvolutionOp, lowering: Lowering) -> RowCopy | None:
     rows = RowCopy.of(op, kind)
     if rows is None or not rows.as_images(op, op.input).fits():
         return None
-    return rows if typical(pixels_of(op), typical_values(lowering.block)) >= FEWEST_PIXELS else None
+    return rows if typical(pixels_of(op), typical_values(lowering.block)) >= MIN_PIXELS else None
 
 
 def _problem(op: ConvolutionOp, rows: RowCopy, buffer: SSAValue, lowering: Lowering) -> BoxConvolution:

@@ -42,7 +42,7 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 19
 
-FEWEST_PIXELS = 64
+MIN_PIXELS = 64
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -86,7 +86,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     if rows is None or not rows.as_images(op, op.input).fits():
         return None
     pixels = typical(pixels_of(op), typical_values(lowering.block))
-    if pixels < FEWEST_PIXELS:
+    if pixels < MIN_PIXELS:
         return None
     return GroupWork(
         pixels,

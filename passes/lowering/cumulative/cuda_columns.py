@@ -33,11 +33,11 @@ OPS = (CumulativeOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_LANES, _WIDE = 4, 16  # columns of a thread, and bytes of them
+_LANES, _COLUMN_BYTES = 4, 16  # columns of a thread, and bytes of them
 _ROWS = 8  # of a thread at a time
 _ACROSS, _ALONG, _THREADS = 32, 32, 256  # the most threads of a block next to each other and behind each other, and all
-_FEWEST = 64  # rows with which threads that walk along whole columns have too little to do
-_NARROW = 2**31
+_MIN_ROWS = 64  # rows with which threads that walk along whole columns have too little to do
+_INT32_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Columns:
 def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     axis, both = op.axis.value.data, [lowering.placements[value].strides for value in (op.input, op.output)]
     length = typical(dims(op.input.type)[axis], typical_values(lowering.block))
-    if any(steps[axis] == 1 for steps in both) or is_bool(element_of(op.input.type)) or length < _FEWEST:
+    if any(steps[axis] == 1 for steps in both) or is_bool(element_of(op.input.type)) or length < _MIN_ROWS:
         return False
     kernel = _Columns(op, lowering)
     if not kernel.has_neighbours():
@@ -91,7 +91,7 @@ class _Columns:
     def _plan(self) -> Columns:
         """How a block shares out its columns."""
         columns, both = self.outer[-1], zip((self.op.input, self.op.output), self.code.nest.operands, strict=True)
-        vector = min(_LANES, _WIDE // byte_width(self.element))
+        vector = min(_LANES, _COLUMN_BYTES // byte_width(self.element))
         for value, one in both:
             others = [*one.steps[: len(self.outer) - 1], one.steps[-1]]
             vector = min(vector, widest_access(value, others, self.lowering))
@@ -124,7 +124,7 @@ class _Columns:
             count = k.ceil_div(self.length, plan.rows)
             k.loop(count, start, lambda step, before: self._rows(k.mul(step, plan.rows), before))
         sizes = [stored_bytes(value.type) for value in (self.op.input, self.op.output)]
-        if all(isinstance(size, int) and size < _NARROW for size in sizes):
+        if all(isinstance(size, int) and size < _INT32_LIMIT for size in sizes):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         grid = [product([*self.outer[:-1], blocks]), 1, 1]
         k.finish(self.op, grid=grid, block=[max(32, plan.across * plan.along)])

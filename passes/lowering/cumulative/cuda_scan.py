@@ -26,13 +26,13 @@ OPS = (CumulativeOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_WIDE = 16  # bytes of a vector
+_VECTOR_BYTES = 16  # bytes of a vector
 _VECTORS = 4  # that a thread holds
-_MOST_THREADS, _THREADS_OF_ROW, _FEW_ROWS = 1024, 256, 512  # of a team, and with how many rows it may be the largest
+_MAX_THREADS, _THREADS_OF_ROW, _FEW_ROWS = 1024, 256, 512  # of a team, and with how many rows it may be the largest
 _TOGETHER = 4  # threads that should read neighbours
-_BUSY = 64 * 1024  # threads that a launch should have
+_TARGET_THREADS = 64 * 1024  # threads that a launch should have
 _BLOCKS = 8  # of each processor, into which few rows are parted
-_FEWEST_PARTS = 4  # that are worth a launch
+_MIN_PARTS = 4  # that are worth a launch
 
 
 def lower(op: CumulativeOp, lowering: Lowering) -> bool:
@@ -60,7 +60,7 @@ def _scan(op: CumulativeOp, lowering: Lowering) -> Scan | None:
     others = [[*steps[:axis], *steps[axis + 1 :]] for steps in both]
     pairs = zip((op.input, op.output), others, strict=True)
     wide = min(widest_access(value, [*steps, length], lowering) for value, steps in pairs)
-    is_wide, vector = wide * byte_width(element) == _WIDE, _WIDE // byte_width(element)
+    is_wide, vector = wide * byte_width(element) == _VECTOR_BYTES, _VECTOR_BYTES // byte_width(element)
     guesses = typical_values(lowering.block)
     columns = typical(length, guesses)
     count = typical(product(dims(op.input.type)), guesses) // columns
@@ -68,11 +68,11 @@ def _scan(op: CumulativeOp, lowering: Lowering) -> Scan | None:
     parts = _parts(length, count, long, lowering.target.gpu.processors)
     if parts is not None:
         return parts
-    team, most = 1, _MOST_THREADS if count < _FEW_ROWS else _THREADS_OF_ROW
+    team, most = 1, _MAX_THREADS if count < _FEW_ROWS else _THREADS_OF_ROW
     while (
         team < most
         and team * vector < columns
-        and (team * vector * _VECTORS < columns or team < _TOGETHER or count * team < _BUSY)
+        and (team * vector * _VECTORS < columns or team < _TOGETHER or count * team < _TARGET_THREADS)
     ):
         team *= 2
     vectors = min(_VECTORS, -(-columns // (team * vector)))
@@ -87,7 +87,7 @@ def _parts(length: Dim, count: int, whole: Scan, processors: int) -> Scan | None
     most = min(whole.team, -(-_BLOCKS * processors // count), steps_of_row)
     steps = -(-steps_of_row // most)
     parts = -(-steps_of_row // steps)
-    return replace(whole, parts=parts, steps=steps) if parts >= _FEWEST_PARTS else None
+    return replace(whole, parts=parts, steps=steps) if parts >= _MIN_PARTS else None
 
 
 __all__ = ["lower"]

@@ -33,7 +33,7 @@ from mlirt.passes.lowering.tiles.alignment import is_multiple
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import compute_type, scalar_type
 
 _THREADS = 128  # of a block whose teams are warps or less
-_NARROW = 2**31
+_INT32_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class ScanKernel:
         self.memories = [k.bits(op.input), k.bits(op.output)]
         self.sums = None if sums is None else value_of(k.memory(sums, scalar_type(self.wide)))
         sizes = [stored_bytes(value.type) for value in (op.input, op.output)]
-        self.is_narrow = all(isinstance(size, int) and size < _NARROW for size in sizes)
+        self.is_narrow = all(isinstance(size, int) and size < _INT32_LIMIT for size in sizes)
 
     def write(self, *, only_sums: bool = False) -> None:
         """Write the results, or only what each part comes to."""

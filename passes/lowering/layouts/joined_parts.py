@@ -13,7 +13,7 @@ from mlirt.dialects.fused.slices import slice_starts
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, modulo
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, memory_order, row_length, strides
-from mlirt.passes.lowering.layouts.order_costs import WIDE
+from mlirt.passes.lowering.layouts.order_costs import MAX_ACCESS_BYTES
 
 
 def lie_in_place(block: Block) -> None:
@@ -55,6 +55,6 @@ def _keeps_vectors(op: ConcatOp, value: SSAValue, start: Dim) -> bool:
     """Whether each row starts at a multiple of the widest access, except where that was not so before."""
     axis, sizes = op.axis.value.data, dims(value.type)
     whole, own = strides(op.output.type)[0], strides(value.type)[0]
-    lanes = WIDE // byte_width(element_of(value.type))
+    lanes = MAX_ACCESS_BYTES // byte_width(element_of(value.type))
     changed = [step for size, step, old in zip(sizes, whole, own, strict=True) if size != 1 and step != old]
     return all(modulo(step, lanes) == 0 for step in (start * whole[axis], *changed))

@@ -33,7 +33,7 @@ from mlirt.dialects.typical_sizes import typical_values
 from mlirt.passes.lowering.layouts.io_borders import direct_values, drop_idle_copies
 from mlirt.passes.lowering.layouts.joined_parts import lie_in_place
 from mlirt.passes.lowering.layouts.minimum_cut import MinimumCut
-from mlirt.passes.lowering.layouts.order_costs import FORBIDDEN, WIDE, Costs
+from mlirt.passes.lowering.layouts.order_costs import FORBIDDEN, MAX_ACCESS_BYTES, Costs
 from mlirt.passes.lowering.layouts.order_preferences import Choice, Order, Preference, choice_of, has_orders, ordered
 from mlirt.passes.lowering.layouts.slices import join_slices, show_slices
 
@@ -151,7 +151,7 @@ def _lies_like(of: Attribute, wanted: Attribute) -> bool:
 
 def _in_whole_vectors(of: Attribute) -> Attribute:
     """The type with rows of channels that start at multiples of the widest access, so that no row needs single ones."""
-    count, lanes = dims(of)[1], WIDE // byte_width(element_of(of))
+    count, lanes = dims(of)[1], MAX_ACCESS_BYTES // byte_width(element_of(of))
     if not isinstance(count, int) or count % lanes == 0:
         return of
     return with_order(of, channels_last(rank(of)), -(-count // lanes) * lanes)

@@ -14,7 +14,7 @@ from mlirt.dialects.typical_sizes import typical
 
 LAUNCH = 1.5
 FORBIDDEN = 1e12  # more than any network takes
-WIDE = 16  # bytes of the widest access of a thread
+MAX_ACCESS_BYTES = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TRANSPOSED = 0.4  # of a copy: what it costs more to transpose a tile in shared memory
@@ -82,7 +82,7 @@ class Costs:
     def reads_any_order(self, op: ConvolutionOp) -> bool:
         """Whether a convolution has so few channels that it reads single elements, wherever they lie."""
         element = byte_width(element_of(op.input.type))
-        fewest = WIDE if element == 1 else _DEPTH // 4
+        fewest = MAX_ACCESS_BYTES if element == 1 else _DEPTH // 4
         return self.number(dims(op.input.type)[1]) * element < fewest
 
 

@@ -13,7 +13,7 @@ from mlirt.dialects.fused.slices import show, slice_starts
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim, modulo
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, memory_order, row_length, strides
-from mlirt.passes.lowering.layouts.order_costs import WIDE
+from mlirt.passes.lowering.layouts.order_costs import MAX_ACCESS_BYTES
 
 
 def join_slices(block: Block) -> None:
@@ -96,7 +96,7 @@ def _may_show(op: Operation, starts: Sequence[Dim], block: Block) -> bool:
         return False
     if memory_order(source.type) != memory_order(result.type):
         return False
-    lanes, steps = WIDE // byte_width(element_of(source.type)), strides(source.type)[0]
+    lanes, steps = MAX_ACCESS_BYTES // byte_width(element_of(source.type)), strides(source.type)[0]
     begin: Dim = 0
     for start, step in zip(starts, steps, strict=True):
         begin = begin + start * step

@@ -38,7 +38,7 @@ PRIORITY = 30
 
 _WORD = 4
 # Fewer rows are bound by the memory that the weights come from; a number that the run tells is taken for this one.
-_LEAST_ROWS, _USUAL_ROWS = 12, 128
+_MIN_ROWS, _USUAL_ROWS = 12, 128
 # Heights of the tiles of vectors for rows that fill no register.
 _TAILS = (8, 4, 2, 1)
 
@@ -56,7 +56,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
     steps = batch_steps((*batches, 1, depth, columns))
     product = Product.of(op, lowering.placements, steps)
     rows = product.rows if isinstance(product.rows, int) else _USUAL_ROWS
-    if rows < _LEAST_ROWS or columns == 1 or depth % ROW_BYTES or product.lhs.depth != 1:
+    if rows < _MIN_ROWS or columns == 1 or depth % ROW_BYTES or product.lhs.depth != 1:
         return False
     tile, _ = choose_matrix_tile(rows, math.ceil(columns / LANES), ROW_BYTES, lowering.target.cpu)
     packed = lowering.packed(

@@ -22,7 +22,7 @@ from mlirt.passes.lowering.loops.loop_nest import Nest
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.placement import Packed
 from mlirt.passes.lowering.tiles.alignment import widest_access
-from mlirt.passes.lowering.tiles.loaders import SMALLEST_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
+from mlirt.passes.lowering.tiles.loaders import MIN_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
 from mlirt.passes.lowering.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.passes.lowering.tiles.product import Operands, Place, lower_product
 from mlirt.passes.lowering.tiles.results import Epilogue
@@ -37,8 +37,8 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _PIECE = 16  # bytes
-_MOST_BATCHES = 65535  # blocks along the third axis of a grid
-_FEW = 4  # rows or columns for which a warp per element does better
+_MAX_BATCHES = 65535  # blocks along the third axis of a grid
+_MAX_WARP_ROWS = 4  # rows or columns for which a warp per element does better
 
 
 @dataclass(frozen=True)
@@ -134,18 +134,18 @@ def _wide(factor: Factor, lowering: Lowering) -> int:
 
 
 def _is_async(factor: Factor, lowering: Lowering) -> bool:
-    return _wide(factor, lowering) * byte_width(element_of(factor.value.type)) >= SMALLEST_COPY
+    return _wide(factor, lowering) * byte_width(element_of(factor.value.type)) >= MIN_COPY
 
 
 def _applies(sizes: Sizes, left: Factor, right: Factor) -> bool:
     if 1 not in (left.own_step, left.depth_step) or 1 not in (right.own_step, right.depth_step):
         return False
-    if isinstance(sizes.batch, int) and sizes.batch > _MOST_BATCHES:
+    if isinstance(sizes.batch, int) and sizes.batch > _MAX_BATCHES:
         return False
     if sizes.depth == 0:
         return False
-    few_rows = isinstance(sizes.rows, int) and sizes.rows <= _FEW and right.depth_step == 1
-    few_columns = isinstance(sizes.columns, int) and sizes.columns <= _FEW and left.depth_step == 1
+    few_rows = isinstance(sizes.rows, int) and sizes.rows <= _MAX_WARP_ROWS and right.depth_step == 1
+    few_columns = isinstance(sizes.columns, int) and sizes.columns <= _MAX_WARP_ROWS and left.depth_step == 1
     return not few_rows and not few_columns
 
 

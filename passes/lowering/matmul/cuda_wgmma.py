@@ -43,7 +43,7 @@ OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_FEW = 4  # rows or columns for which a warp per element does better
+_MAX_WARP_ROWS = 4  # rows or columns for which a warp per element does better
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
         return None
     batch, rows, columns = _shape(op, factors[0])
     depth = dims(left.value.type)[left.deep]
-    few = any(isinstance(size, int) and size <= _FEW for size in (rows, columns))
+    few = any(isinstance(size, int) and size <= _MAX_WARP_ROWS for size in (rows, columns))
     if few or depth == 0:
         return None
     piece = kind.depth if factors[1].by_depth else 1

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
-_LARGEST = 1e30  # products of a few numbers up to it stay finite in float64, and this one does in float32
-_SLACK = 1e-6  # relative; more than float32 rounds
+_MAX_FINITE = 1e30  # products of a few numbers up to it stay finite in float64, and this one does in float32
+_RELATIVE_SLACK = 1e-6  # relative; more than float32 rounds
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Range:
 
     def widened(self) -> Range | None:
         """With room for rounding; None where that is no finite number any more."""
-        more = _SLACK * max(abs(self.low), abs(self.high))
-        return Range(self.low - more, self.high + more) if self.within(-_LARGEST, _LARGEST) else None
+        more = _RELATIVE_SLACK * max(abs(self.low), abs(self.high))
+        return Range(self.low - more, self.high + more) if self.within(-_MAX_FINITE, _MAX_FINITE) else None
 
 
 def type_range(of: Attribute, *, unsigned: bool = False) -> Range | None:

@@ -41,9 +41,9 @@ OPS = (PadOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_WIDE = 16  # bytes of a vector
+_VECTOR_BYTES = 16  # bytes of a vector
 _THREADS = 16 * 1024  # that a launch should have
-_FAR = -(2**30)  # no place along a row, nor are its neighbours
+_OUTSIDE = -(2**30)  # no place along a row, nor are its neighbours
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _runs(op: PadOp, lowering: Lowering) -> Runs | None:
     target = nest.operands[1].steps
     is_dense = all(target[k] == nest.extents[k + 1] * target[k + 1] for k in range(len(target) - 1))
     elements = typical(product(results), typical_values(lowering.block))
-    vector, length = _WIDE // byte_width(element), nest.extents[-1]
+    vector, length = _VECTOR_BYTES // byte_width(element), nest.extents[-1]
     while vector > 1 and elements < vector * _THREADS:
         vector //= 2
     while vector > 1 and target[-1] == 1:
@@ -192,9 +192,9 @@ class _Padded:
         last = self._last
         place = k.sub(k.mul(column, self.strides[last]), self.pads[last])
         step = known(self.strides[last])
-        is_near = step is not None and abs(step) * self.runs.vector < -_FAR
+        is_near = step is not None and abs(step) * self.runs.vector < -_OUTSIDE
         if inside is not None and is_near and self.op.mode.data is PadMode.CONSTANT:
-            return Row(index, k.select(inside, place, _FAR), None)
+            return Row(index, k.select(inside, place, _OUTSIDE), None)
         return Row(index, place, inside)
 
     @property

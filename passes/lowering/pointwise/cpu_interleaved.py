@@ -21,7 +21,7 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 15
 
 # As many neighbours are written one after the other; more of them fill a vector.
-_MOST = 7
+_MAX_NEIGHBOURS = 7
 # Steps along a row that are one task.
 _CHUNK = 256
 
@@ -42,7 +42,7 @@ def _row(nest: Nest) -> int | None:
     """The loop that goes from a group of neighbours to the next one; None where an operand has them side by side."""
     *inputs, output = nest.operands
     count = nest.extents[-1] if nest.extents else 1
-    if not isinstance(count, int) or not 1 < count <= _MOST or output.steps[-1] != 1:
+    if not isinstance(count, int) or not 1 < count <= _MAX_NEIGHBOURS or output.steps[-1] != 1:
         return None
     if all(one.steps[-1] in (0, 1) for one in inputs):
         return None

@@ -28,7 +28,7 @@ PRIORITY = 20
 # Squares in a row of them that are one task.
 _SQUARES = 32
 # Shorter sides leave most of a square unused.
-_SHORTEST = 8
+_MIN_SIDE = 8
 
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
@@ -59,7 +59,7 @@ def _transposed(nest: Nest) -> tuple[int, int] | None:
 
 
 def _is_short(extent: Dim) -> bool:
-    return isinstance(extent, int) and extent < _SHORTEST
+    return isinstance(extent, int) and extent < _MIN_SIDE
 
 
 class TransposedKernel:

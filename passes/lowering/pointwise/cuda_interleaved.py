@@ -31,10 +31,10 @@ OPS = (PointwiseOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_WIDE = 16  # bytes of an access
-_LEAST = 8  # bytes of a vector of a line; more would leave gaps between the accesses to a run
-_LONGEST = 8  # iterations of the short loop
-_MOST = 128  # bytes of an operand that a thread holds
+_MAX_ACCESS_BYTES = 16  # bytes of an access
+_MIN_VECTOR_BYTES = 8  # bytes of a vector of a line; more would leave gaps between the accesses to a run
+_MAX_INNER_ITERATIONS = 8  # iterations of the short loop
+_MAX_THREAD_BYTES = 128  # bytes of an operand that a thread holds
 _THREADS = 16 * 1024  # that a launch should have
 
 
@@ -73,9 +73,9 @@ class Interleaved:
 
     def _is_aligned(self, one: Stream) -> bool:
         count = self.vector * (self.lines if self.is_run(one) else 1)
-        step = min(_WIDE // one.width, count & -count)
+        step = min(_MAX_ACCESS_BYTES // one.width, count & -count)
         axes = [*self.others(), *([] if self.is_run(one) else [self.short])]
-        if count * one.width > _MOST or not one.has_own_memory():
+        if count * one.width > _MAX_THREAD_BYTES or not one.has_own_memory():
             return False
         aligned = all(modulo(one.steps[axis], step) == 0 for axis in axes)
         return aligned and modulo(one.offset, step * one.width) == 0
@@ -105,10 +105,10 @@ def _interleaved(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lo
     guesses = typical_values(lowering.block)
     elements = typical(product(extents), guesses)
     for short, lines in enumerate(extents):
-        if not isinstance(lines, int) or not 1 < lines <= _LONGEST:
+        if not isinstance(lines, int) or not 1 < lines <= _MAX_INNER_ITERATIONS:
             continue
         for along in (axis for axis in range(len(extents)) if axis != short):
-            vector = max(1, _LEAST // min(one.width for one in streams))
+            vector = max(1, _MIN_VECTOR_BYTES // min(one.width for one in streams))
             while vector > 1 and elements < vector * lines * _THREADS:
                 vector //= 2
             while vector > 1:

@@ -22,7 +22,7 @@ TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 30
 
 # A last loop of fewer iterations leaves lanes unused that one over whole matrices would use.
-_SHORT = 16
+_MIN_ITERATIONS = 16
 
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
@@ -56,7 +56,7 @@ def _is_slow(nest: Nest) -> bool:
     if not nest.extents:
         return False
     last = nest.extents[-1]
-    is_short = isinstance(last, int) and last < _SHORT and len(nest.extents) > 1
+    is_short = isinstance(last, int) and last < _MIN_ITERATIONS and len(nest.extents) > 1
     return is_short or any(repeated_lengths(one.steps[-1]) for one in nest.operands)
 
 

@@ -11,7 +11,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum
 _TASKS_PER_WORKER = 4
 # A kernel's tasks are dealt out in so many parts for each worker.
 _PARTS = 2
-_MOST_PIECES = 64
+_MAX_PIECES = 64
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def choose_tasks(work: Work, threads: int, costs: RegisterTileCosts) -> Tasks:
 
 def _sizes(units: int) -> Iterator[int]:
     """Sizes of pieces, one for each number of pieces."""
-    yield from sorted({-(-units // pieces) for pieces in range(1, min(units, _MOST_PIECES) + 1)})
+    yield from sorted({-(-units // pieces) for pieces in range(1, min(units, _MAX_PIECES) + 1)})
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ PRIORITY = 10
 # Elements of a row of the input that a worker keeps.
 _KEPT = 4096
 # Taps of a sample that are written out one by one.
-_MOST_TAPS = 8
+_MAX_TAPS = 8
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _tables(op: ResizeOp) -> list[Table]:
             return []
         how, scale = op.resampling(axis), op.scale(axis, before, after)
         places, weights = how.taps(before, after, scale)
-        if how.outside(before, after, scale).any() or places.shape[1] > _MOST_TAPS:
+        if how.outside(before, after, scale).any() or places.shape[1] > _MAX_TAPS:
             return []
         found.append(Table(axis, places, weights))
     return found

@@ -28,7 +28,7 @@ OPS = (ResizeOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_MOST_COPIES = 16  # of an element
+_MAX_COPIES = 16  # of an element
 _THREADS = 16 * 1024  # that a launch should have
 _WORD = 4  # bytes that a thread should write at least
 
@@ -95,7 +95,7 @@ def _repetition(op: ResizeOp, lowering: Lowering) -> Repetition | None:
     times = [factor or 1 for factor in factors]
     before, after = whole(op.input, lowering).steps, whole(op.output, lowering).steps
     inner = [axis for axis in axes if before[axis] == after[axis] == 1 and dims(op.input.type)[axis] != 1]
-    if len(inner) != 1 or not 1 < prod(times) <= _MOST_COPIES:
+    if len(inner) != 1 or not 1 < prod(times) <= _MAX_COPIES:
         return None
     moved = tuple(step * factor for step, factor in zip(after, times, strict=True))
     nest = Nest.of(dims(op.input.type), [Affine(op.input, before), Affine(op.output, moved)]).ordered(1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_FEW = 8  # sums that hide the time of a multiplication
-_MOST_ROWS = 8
+_MIN_ACCUMULATORS = 8  # sums that hide the time of a multiplication
+_MAX_ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def tile_for(sequences: int | None, units: int, gates: int, lanes: int, workers:
     `sequences` is None where only the run knows how many there are.
     """
     registers = 24 if lanes >= 16 else 12
-    rows = max(1, min(_MOST_ROWS, registers // gates))
+    rows = max(1, min(_MAX_ROWS, registers // gates))
     if sequences is not None:
         rows = max(1, min(rows, -(-sequences // workers)))
         rows = -(-sequences // -(-sequences // rows))
@@ -47,7 +47,7 @@ def tile_for(sequences: int | None, units: int, gates: int, lanes: int, workers:
     fitting = range(1, max(1, registers // (gates * rows)) + 1)
 
     def badness(count: int) -> tuple[int, int]:
-        short = max(0, _FEW - rows * gates * count)
-        return -(-blocks // count) * count * (_FEW + short), -count
+        short = max(0, _MIN_ACCUMULATORS - rows * gates * count)
+        return -(-blocks // count) * count * (_MIN_ACCUMULATORS + short), -count
 
     return RecurrentTile(rows, min(fitting, key=badness), lanes, units)

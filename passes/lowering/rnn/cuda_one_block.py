@@ -31,7 +31,7 @@ OPS = (RnnOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_MOST_GATES = 4
+_MAX_GATES = 4
 
 
 def estimates(op: RnnOp, lowering: Lowering) -> Mapping[str, float]:
@@ -71,7 +71,7 @@ def _shape(op: RnnOp) -> PersistentShape | None:
     element = element_of(op.input.type)
     if not (is_half(element) or isinstance(element, Float32Type)) or op.number_type != f32:
         return None
-    if not isinstance(batch, int) or not isinstance(size, int) or not 0 < batch or op.gates > _MOST_GATES:
+    if not isinstance(batch, int) or not isinstance(size, int) or not 0 < batch or op.gates > _MAX_GATES:
         return None
     if not isinstance(op.recurrent.owner, ConstantOp) or op.scale is not None:
         return None

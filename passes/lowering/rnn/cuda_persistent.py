@@ -37,9 +37,9 @@ OPS = (RnnOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
-_MOST_BLOCKS = 128  # that have to run at the same time, one on each multiprocessor
-_MOST_GATES = 4
-_MOST_SEQUENCES = 32  # at once
+_MAX_BLOCKS = 128  # that have to run at the same time, one on each multiprocessor
+_MAX_GATES = 4
+_MAX_SEQUENCES = 32  # at once
 _ANY = 1 << 31  # more sequences than there are
 
 
@@ -84,11 +84,11 @@ def _shapes(op: RnnOp, lowering: Lowering) -> list[PersistentShape]:
         return []
     if not isinstance(size, int) or not isinstance(gates, int):
         return []
-    is_small = gates <= _MOST_GATES and size <= UNITS * min(_MOST_BLOCKS, lowering.target.gpu.processors)
+    is_small = gates <= _MAX_GATES and size <= UNITS * min(_MAX_BLOCKS, lowering.target.gpu.processors)
     if not is_small or not isinstance(op.recurrent.owner, ConstantOp) or (op.scale is not None and is_half(element)):
         return []
     # Each sequence has steps of its own size.
-    at_once = 1 if op.scale is not None else min(_MOST_SEQUENCES, typical(batch, typical_values(lowering.block)))
+    at_once = 1 if op.scale is not None else min(_MAX_SEQUENCES, typical(batch, typical_values(lowering.block)))
     return shapes_for(gates, size, at_once, is_half(element))
 
 

@@ -9,9 +9,9 @@ from mlirt.dialects.kernel.simt import WARP
 UNITS = 8  # hidden units of a block: with two gates they fill the 16 rows of a matrix unit's tile
 COLUMNS = 8  # sequences in a tile of the matrix unit
 _DEPTH_OF_WARP = 64  # hidden units that a warp best multiplies
-_REGISTERS, _MOST_REGISTERS = 65536, 255  # of a multiprocessor, of a thread
+_REGISTERS, _MAX_REGISTERS = 65536, 255  # of a multiprocessor, of a thread
 _OTHER_REGISTERS = 64  # of a thread, beside weights
-_MOST_WARPS = 16
+_MAX_WARPS = 16
 # Microseconds of a step, fitted to measurements on an H200: the way of a number through memory; what each block, warp
 # and register of weights adds; a register in single precision for each further sequence; and for each further
 # round of loads that a thread makes, what each block adds that reads at the same time.
@@ -19,8 +19,8 @@ _STEP, _BLOCK, _WARP, _REGISTER, _SEQUENCE, _ROUND = 0.68, 0.0025, 0.02, 0.003, 
 # The same of one block, in which nothing goes through memory: a step, what each register of weights adds, and what each
 # further cell of a thread adds.
 _BLOCK_STEP, _BLOCK_REGISTER, _BLOCK_CELL = 0.22, 0.005, 0.4
-_MOST_THREADS = 1024
-_MOST_SEQUENCES = 4  # that a thread has the cells of
+_MAX_THREADS = 1024
+_MAX_SEQUENCES = 4  # that a thread has the cells of
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PersistentShape:
         """Whether the registers are enough, and threads for the cells of all sequences."""
         registers = self.weight_registers + _OTHER_REGISTERS
         return (
-            registers <= _MOST_REGISTERS
+            registers <= _MAX_REGISTERS
             and registers * self.threads <= _REGISTERS
             and self.threads >= UNITS * self.batch
         )
@@ -117,7 +117,7 @@ def shapes_for(gates: int, hidden: int, batch: int, half: bool) -> list[Persiste
     """The shapes that a layer can have: warps by the depth and by the sequences, and half and twice as many."""
     usual = max(1, -(-hidden // _DEPTH_OF_WARP))
     least = -(-UNITS * batch // WARP)
-    counts = {max(least, min(_MOST_WARPS, count)) for count in (usual // 2, usual, 2 * usual) if count}
+    counts = {max(least, min(_MAX_WARPS, count)) for count in (usual // 2, usual, 2 * usual) if count}
     made = [PersistentShape(gates, hidden, batch, half, warps) for warps in sorted(counts)]
     return [shape for shape in made if shape.fits()]
 
@@ -130,5 +130,5 @@ def one_block_shape(gates: int, hidden: int, batch: int, half: bool) -> Persiste
     shape = PersistentShape(gates, hidden, batch, half, 1)
     threads = shape.blocks * WARP
     registers = shape.weight_registers + _OTHER_REGISTERS
-    fits = threads <= _MOST_THREADS and registers <= _MOST_REGISTERS and registers * threads <= _REGISTERS
-    return shape if fits and batch <= (COLUMNS if half else _MOST_SEQUENCES) else None
+    fits = threads <= _MAX_THREADS and registers <= _MAX_REGISTERS and registers * threads <= _REGISTERS
+    return shape if fits and batch <= (COLUMNS if half else _MAX_SEQUENCES) else None

@@ -18,8 +18,8 @@ from mlirt.passes.lowering.loops.taps import Axis
 from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.lowering.tiles.alignment import is_multiple, widest_access
 
-_WIDE = 16  # bytes of an access
-_MOST = 48  # cells that a thread reads of a row
+_MAX_ACCESS_BYTES = 16  # bytes of an access
+_MAX_THREAD_CELLS = 48  # cells that a thread reads of a row
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ def row_cells(source: SSAValue, along: int, axis: Axis, most: int, lowering: Low
     results = most
     while results > 1 and not is_multiple(axis.output, results):
         results //= 2
-    together = min(widest_access(source, others, lowering), _WIDE // byte_width(element_of(source.type)))
+    together = min(widest_access(source, others, lowering), _MAX_ACCESS_BYTES // byte_width(element_of(source.type)))
     while together > 1 and ((results * axis.stride) % together or not is_multiple(axis.length, together)):
         together //= 2
     found = RowCells(axis, results, together)
-    return found if results > 1 and together > 1 and len(found.numbers()) <= _MOST else None
+    return found if results > 1 and together > 1 and len(found.numbers()) <= _MAX_THREAD_CELLS else None
 
 
 class RowReader:

@@ -15,7 +15,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum, 
 from mlirt.dialects.tensor_types import stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 
-_MANY = 1024
+_MAX_COMBINATIONS = 1024
 _RULES: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
@@ -74,7 +74,7 @@ class LaunchSizes:
     def guess(self, extents: Sequence[SSAValue]) -> int:
         """About how many iterations a box has; many where nothing is known."""
         count = self.count(extents)
-        return _MANY if count is None else typical(count, self._typical)
+        return _MAX_COMBINATIONS if count is None else typical(count, self._typical)
 
     def is_multiple(self, value: SSAValue | int, number: int) -> bool:
         """Whether a size is certain to be a multiple of a number, whatever the dynamic dimensions are."""

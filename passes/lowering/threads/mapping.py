@@ -27,9 +27,9 @@ _FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
 _SOME_ROWS = 8 * 1024  # the same, of short rows
 _SHORT_ROW = 16
 _TILE_ROWS, _TILE_COLUMNS = (8, 4, 2, 1), (4, 2, 1)
-_MOST_THREADS = 1024
-_BUSY = 64 * 1024  # threads with which blocks may be larger
-_LONG = 500  # ops of a thread that take many registers: smaller blocks leave fewer of them unused
+_MAX_THREADS = 1024
+_TARGET_THREADS = 64 * 1024  # threads with which blocks may be larger
+_MAX_OPS_OF_LARGE_BLOCKS = 500  # ops of a thread that take many registers: smaller blocks leave fewer of them unused
 
 
 @dataclass(frozen=True)
@@ -107,17 +107,20 @@ def _blocks(shape: Shape, count: Dim | None, processors: int) -> Dim:
 
 def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
-    rows = launches[0].guess(outer.extents) if launches else _MOST_THREADS
+    rows = launches[0].guess(outer.extents) if launches else _MAX_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
     row = row_plan(outer, launches)
     if row is not None:
-        block = 128 if rows * row.team >= _BUSY else 64
+        block = 128 if rows * row.team >= _TARGET_THREADS else 64
         return Shape(team=row.team, block=row.team if row.team > WARP else block, row=row)
     vector = vector_width(outer, launches)
     if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
         block = _block_for(rows, vector)
-        return Shape(vector=vector, block=block if VectorLoop.of(outer).length(vector) < _LONG else min(block, 128))
-    length = max((launches[0].guess(op.extents) if launches else _MOST_THREADS for op in inner), default=0)
+        return Shape(
+            vector=vector,
+            block=block if VectorLoop.of(outer).length(vector) < _MAX_OPS_OF_LARGE_BLOCKS else min(block, 128),
+        )
+    length = max((launches[0].guess(op.extents) if launches else _MAX_THREADS for op in inner), default=0)
     if length <= _SHORT_ROW or rows >= _FEW_ROWS or (rows >= _SOME_ROWS and length <= 2 * WARP):
         return Shape(block=_block_for(rows, 1))
     shared = _rereads(outer)
@@ -126,7 +129,7 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int)
     if length <= 2 * WARP and not shared:
         return Shape(team=WARP, block=64)
     team = 64
-    while 2 * team <= min(length, _MOST_THREADS) and (team < 256 or rows < 2 * processors):
+    while 2 * team <= min(length, _MAX_THREADS) and (team < 256 or rows < 2 * processors):
         team *= 2
     return Shape(team=team, block=team)
 

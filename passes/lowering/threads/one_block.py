@@ -41,8 +41,8 @@ _OPS = frozenset(
         "kernel.return",
     }
 )
-_LARGEST_SHARED_BYTES = 32 << 10
-_MOST_THREADS = 512
+_MAX_SHARED_BYTES = 32 << 10
+_MAX_THREADS = 512
 _WARP = 32
 
 
@@ -92,7 +92,7 @@ class OneBlock:
             wide = max(
                 prod(grid_of(launch) or ()) * (block_size(one) or 1) for launch, one in zip(launches, used, strict=True)
             )
-            threads = max(threads, min(wide, _MOST_THREADS))
+            threads = max(threads, min(wide, _MAX_THREADS))
         func.attributes.update(target=used[0].attributes["target"], block_size=IntegerAttr(threads, i64))
         if all("index_bits" in one.attributes for one in used):
             func.attributes["index_bits"] = used[0].attributes["index_bits"]
@@ -112,7 +112,7 @@ class OneBlock:
 
     def fits(self) -> bool:
         """Whether the kernel's shared memory is there on every device."""
-        return shared_offsets(self.func)[1] <= _LARGEST_SHARED_BYTES
+        return shared_offsets(self.func)[1] <= _MAX_SHARED_BYTES
 
     # Steps of the host program.
 

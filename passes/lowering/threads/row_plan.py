@@ -13,17 +13,17 @@ from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, st
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.index_arithmetic import known
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
-from mlirt.passes.lowering.threads.vector_width import WIDE, VectorLoop, has_aligned_rows
+from mlirt.passes.lowering.threads.vector_width import MAX_ACCESS_BYTES, VectorLoop, has_aligned_rows
 
 InnerLoop: TypeAlias = ParallelOp | ReduceOp
-_SHORTEST = 4  # elements of a row
-_MOST = 64  # elements of a row that a thread holds
-_SOME = 32  # that it should hold
+_MIN_ROW = 4  # elements of a row
+_MAX_THREAD_ELEMENTS = 64  # elements of a row that a thread holds
+_TARGET_THREAD_ELEMENTS = 32  # that it should hold
 _TOGETHER = 16  # bytes that neighbours should read at a time
 _FAR_TOGETHER, _DEEP = 64, 4  # bytes that they should where each still reads so many vectors
-_MOST_THREADS = 1024
-_BUSY = 64 * 1024  # threads that a launch should have
-_LONGEST = 3000  # ops after unrolling
+_MAX_THREADS = 1024
+_TARGET_THREADS = 64 * 1024  # threads that a launch should have
+_MAX_OPS = 3000  # ops after unrolling
 
 
 @dataclass(frozen=True)
@@ -49,35 +49,35 @@ def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> RowPlan | No
         return None
     (length,) = lengths
     rows = [one.count(outer.extents) for one in launches]
-    if length is None or length < _SHORTEST or None in rows or not rows or _rereads(outer):
+    if length is None or length < _MIN_ROW or None in rows or not rows or _rereads(outer):
         return None
     vectors = [VectorLoop.of(op) for op in loops]
     accesses = [(loop, access) for loop in vectors for access in loop.accesses()]
     if not accesses or not all(loop.allows_vectors() for loop in vectors):
         return None
     narrowest = min(byte_width(memory(access.buffer).get_element_type()) for _, access in accesses)
-    vector = WIDE // narrowest
+    vector = MAX_ACCESS_BYTES // narrowest
     while vector > 1 and not _is_aligned(accesses, launches, vector, length):
         vector //= 2
     plan = _split(length, vector, narrowest, launches[0].guess(outer.extents))
     if plan is None or (plan.is_partial and any(_reads_elsewhere(loop) for loop in vectors)):
         return None
-    return plan if sum(loop.length(plan.vector) for loop in vectors) * plan.count <= _LONGEST else None
+    return plan if sum(loop.length(plan.vector) for loop in vectors) * plan.count <= _MAX_OPS else None
 
 
 def _split(length: int, vector: int, width: int, rows: int) -> RowPlan | None:
     """The team of the row: neighbours that read a sector or two at a time, more of them for long or few rows."""
     vectors = length // vector
-    held = max(1, _SOME // vector)
+    held = max(1, _TARGET_THREAD_ELEMENTS // vector)
     team = 1
-    while team < _MOST_THREADS and team < vectors and (team * held < vectors or team * vector * width < _TOGETHER):
+    while team < _MAX_THREADS and team < vectors and (team * held < vectors or team * vector * width < _TOGETHER):
         team *= 2
     while 2 * team * _DEEP <= vectors and team * vector * width < _FAR_TOGETHER:
         team *= 2
-    while team < _MOST_THREADS and team < vectors and rows * team < _BUSY:
+    while team < _MAX_THREADS and team < vectors and rows * team < _TARGET_THREADS:
         team *= 2
     count = -(-vectors // team)
-    return None if count * vector > _MOST else RowPlan(team, vector, count, length)
+    return None if count * vector > _MAX_THREAD_ELEMENTS else RowPlan(team, vector, count, length)
 
 
 def _nested(outer: ParallelOp, loops: Sequence[Operation]) -> bool:
@@ -100,7 +100,7 @@ def _is_aligned(
     return all(
         has_aligned_rows(loop, op, vector, launches)
         and all(
-            one.is_aligned(op.buffer, min(WIDE, vector * byte_width(memory(op.buffer).get_element_type())))
+            one.is_aligned(op.buffer, min(MAX_ACCESS_BYTES, vector * byte_width(memory(op.buffer).get_element_type())))
             for one in launches
         )
         for loop, op in accesses

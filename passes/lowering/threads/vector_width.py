@@ -15,10 +15,10 @@ from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 
-WIDE = 16  # bytes of the widest access
-_FEWEST = 8 * 1024  # iterations below which there is nothing to gain
+MAX_ACCESS_BYTES = 16  # bytes of the widest access
+_MIN_ITERATIONS = 8 * 1024  # iterations below which there is nothing to gain
 _THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
-_LONGEST = 1400  # ops after unrolling
+_MAX_OPS = 1400  # ops after unrolling
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
     if not any(isinstance(op, StoreOp) for op in accesses):
         return 1
     narrowest = min(_width(op) for op in accesses)
-    width = WIDE // narrowest
+    width = MAX_ACCESS_BYTES // narrowest
     while width > 1:
         if _fits(loop, accesses, launches, width, is_least=width * narrowest <= 4):
             return width
@@ -125,7 +125,7 @@ def _width(op: LoadOp | StoreOp) -> int:
 def _fits(
     loop: VectorLoop, accesses: Sequence[LoadOp | StoreOp], launches: Sequence[LaunchSizes], width: int, is_least: bool
 ) -> bool:
-    if loop.length(width) > _LONGEST or not launches:
+    if loop.length(width) > _MAX_OPS or not launches:
         return False
     if not all(has_aligned_rows(loop, op, width, launches) for op in accesses):
         return False
@@ -133,16 +133,16 @@ def _fits(
         count = sizes.guess(loop.outer.extents)
         if not sizes.is_multiple(loop.outer.extents[-1], width) or sizes.count(loop.outer.extents) is None:
             return False
-        if count < _FEWEST or (count < width * _THREADS and not is_least):
+        if count < _MIN_ITERATIONS or (count < width * _THREADS and not is_least):
             return False
-        if not all(sizes.is_aligned(op.buffer, min(WIDE, width * _width(op))) for op in accesses):
+        if not all(sizes.is_aligned(op.buffer, min(MAX_ACCESS_BYTES, width * _width(op))) for op in accesses):
             return False
     return True
 
 
 def has_aligned_rows(loop: VectorLoop, op: LoadOp | StoreOp, width: int, launches: Sequence[LaunchSizes]) -> bool:
     """Whether every row starts at a multiple of the width, or of as much as an access moves."""
-    step = min(width, WIDE // _width(op))
+    step = min(width, MAX_ACCESS_BYTES // _width(op))
     return all(
         index is loop.last or all(sizes.is_multiple(stride, step) for sizes in launches)
         for index, stride in zip(op.indices, stride_values(op), strict=True)

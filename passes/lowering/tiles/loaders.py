@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
-SMALLEST_COPY = 4
+MIN_COPY = 4
 """Bytes of the smallest asynchronous copy."""
 
 
@@ -83,7 +83,7 @@ class MatrixLoader(Loader):
         """`first` is where the tile starts along the dimension that is not the sum's."""
         self.k, self.matrix, self.tile = k, matrix, tile
         self.element: Attribute = memory(matrix.buffer).get_element_type()
-        self.is_async = matrix.wide * byte_width(self.element) >= SMALLEST_COPY
+        self.is_async = matrix.wide * byte_width(self.element) >= MIN_COPY
         self.grid = _Grid(k, thread, threads, tile.lines, tile.width, matrix.wide)
         self.first = first
         self.depth = tile.lines if matrix.by_depth else tile.width

@@ -17,7 +17,7 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.loops.convolution_operands import ConvolutionOperands
-from mlirt.passes.lowering.tiles.loaders import SMALLEST_COPY, Loader
+from mlirt.passes.lowering.tiles.loaders import MIN_COPY, Loader
 from mlirt.passes.lowering.tiles.tile_memory import TileMemory
 
 
@@ -56,7 +56,7 @@ class Pixels:
     @property
     def is_async(self) -> bool:
         """Whether the copies run by themselves; they could fill in nothing but zeros."""
-        return self.wide >= SMALLEST_COPY and not self.filling
+        return self.wide >= MIN_COPY and not self.filling
 
 
 @dataclass(frozen=True)

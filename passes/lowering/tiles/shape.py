@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["float", "half", "byte"]
 
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
 _BYTES = {"float": 4, "half": 2, "byte": 1}  # of an element
-_FEWEST_STEPS = 2  # of one part of a split sum
+_MIN_STEPS = 2  # of one part of a split sum
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def choices(shapes: Sequence[WarpTile], steps: Callable[[WarpTile], int], *, may
     for shape in shapes:
         count = steps(shape)
         for parts in _PARTS if may_split else (1,):
-            if parts == 1 or count >= _FEWEST_STEPS * parts:
+            if parts == 1 or count >= _MIN_STEPS * parts:
                 none_empty = -(-count // max(1, -(-count // parts)))
                 found[replace(shape, parts=max(1, none_empty))] = None
     return list(found)

@@ -30,8 +30,8 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 10
 
 # Fewer elements are picked one by one, and those of shorter rows compared with each other.
-_FEWEST, _SHORTEST = 16, 128
-_MOST_LEVELS = 32
+_MIN_SELECTED, _MIN_ROW = 16, 128
+_MAX_LEVELS = 32
 # The first part of a row: elements for each that is wanted, and the fewest.
 _SAMPLE_RATIO, _SAMPLE = 4, 256
 # Elements that are skipped together.
@@ -44,7 +44,7 @@ _Entry = tuple[SSAValue, SSAValue, SSAValue]
 def lower(op: TopkOp, lowering: Lowering) -> bool:
     axis, space, count = op.axis.value.data, dims(op.input.type), op.count()
     length = space[axis]
-    if (isinstance(count, int) and count < _FEWEST) or (isinstance(length, int) and length < _SHORTEST):
+    if (isinstance(count, int) and count < _MIN_SELECTED) or (isinstance(length, int) and length < _MIN_ROW):
         return False
     k = lowering.kernel("select")
     results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]
@@ -55,7 +55,7 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
         row = _Row(k, op, code, code.loops_before(border, loops), k.extent(extent), steps)
         row.select()
         if op.sorted.value.data:
-            _Heap(row, count.bit_length() if isinstance(count, int) else _MOST_LEVELS).sort()
+            _Heap(row, count.bit_length() if isinstance(count, int) else _MAX_LEVELS).sort()
     k.finish(op)
     normalize(op, lowering)
     return True

@@ -22,7 +22,7 @@ OPS = (TopkOp,)
 TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
 
-_FEW = 64
+_MAX_SELECTED = 64
 
 
 def lower(op: TopkOp, lowering: Lowering) -> bool:
@@ -43,7 +43,7 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
 def _is_few(count: Dim, length: Dim) -> bool:
     if not isinstance(count, int):
         return False
-    return count <= (_FEW if not isinstance(length, int) else max(length // 8, 1))
+    return count <= (_MAX_SELECTED if not isinstance(length, int) else max(length // 8, 1))
 
 
 class _Row:

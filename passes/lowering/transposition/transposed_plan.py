@@ -17,9 +17,9 @@ from mlirt.passes.lowering.loops.stream import Stream
 
 THREADS = 256
 _ELEMENTS = 4096  # of a tile
-_LONGEST = 64  # a side of a tile, where the other side is long enough too
+_MAX_SIDE = 64  # a side of a tile, where the other side is long enough too
 _SHARED_BYTES = 40 * 1024
-_FEWEST = 16 * 1024  # elements below which a plain loop does as well
+_MIN_ELEMENTS = 16 * 1024  # elements below which a plain loop does as well
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TransposedPlan:
 def find(extents: Sequence[Dim], inputs: Sequence[Stream], output: Stream) -> TransposedPlan | None:
     """The plan of a nest whose last loop walks along the result's memory; None where nothing has to be transposed."""
     last = len(extents) - 1
-    if last < 1 or output.steps[last] != 1 or typical(product(extents), {}) < _FEWEST:
+    if last < 1 or output.steps[last] != 1 or typical(product(extents), {}) < _MIN_ELEMENTS:
         return None
     transposed = {position: cross for position, one in enumerate(inputs) if (cross := _cross(extents, one)) is not None}
     if not transposed or any(is_bool(inputs[position].element) for position in transposed):
@@ -93,7 +93,7 @@ def _tile(across: int, along: int, widths: Sequence[int]) -> tuple[int, int]:
     elements = _ELEMENTS
     while elements > THREADS and elements * sum(widths) * 1.1 > _SHARED_BYTES:
         elements //= 2
-    short = min(_power_of_two(across), _power_of_two(along), _LONGEST, elements // _LONGEST)
+    short = min(_power_of_two(across), _power_of_two(along), _MAX_SIDE, elements // _MAX_SIDE)
     if along <= across:
         wide = min(_power_of_two(along), short)
         return elements // wide, wide

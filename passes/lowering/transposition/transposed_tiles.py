@@ -22,7 +22,7 @@ from mlirt.passes.lowering.transposition.transposed_plan import THREADS, Transpo
 # The scalars of one iteration, one per operand -> the element of the result.
 Body = Callable[[list[SSAValue]], SSAValue]
 _UNROLLED = 4
-_NARROW = 2**31
+_INT32_LIMIT = 2**31
 
 
 class TransposedTiles:
@@ -71,7 +71,7 @@ class TransposedTiles:
         else:
             k.loop(steps, [], lambda step, _: self._compute(k.add(self.thread, k.mul(step, THREADS)), vectors, body))
         largest = max(_bytes(k, one) for one in (*plan.inputs, plan.output))
-        if largest < _NARROW:
+        if largest < _INT32_LIMIT:
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
 
     def _fill(self, position: int) -> None:
@@ -171,4 +171,4 @@ class TransposedTiles:
 
 def _bytes(k: KernelBuilder, one: Stream) -> int:
     size = k.lowering.placements.size_of(one.buffer)
-    return size if isinstance(size, int) else _NARROW
+    return size if isinstance(size, int) else _INT32_LIMIT

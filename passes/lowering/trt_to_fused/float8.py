@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _SHIFT = 20  # bits of mantissa that a float32 has more
 _BIAS = 127 - 7
-_LEAST_NORMAL = 0x08
+_MIN_NORMAL = 0x08
 _NAN = 0x7F
-_LARGEST = 448.0
+_MAX_FLOAT8 = 448.0
 _UNIT = 2.0**-9  # of the numbers below the least normal one, 2 ** -6
 _HALF_BELOW = (1 << (_SHIFT - 1)) - 1
 
@@ -32,7 +32,7 @@ def decoded(s: Scalars, bits: SSAValue) -> SSAValue:
     shifted = s.add_op(arith.ShLIOp(size, whole.constant(_SHIFT)))
     normal = s.add_op(arith.BitcastOp(whole.add(shifted, whole.constant(_BIAS << 23)), f32))
     tiny = s.mul(s.add_op(arith.SIToFPOp(size, f32)), s.constant(_UNIT))
-    found = s.select(whole.compare("lt", size, whole.constant(_LEAST_NORMAL)), tiny, normal)
+    found = s.select(whole.compare("lt", size, whole.constant(_MIN_NORMAL)), tiny, normal)
     found = s.select(whole.compare("eq", size, whole.constant(_NAN)), s.constant(float("nan")), found)
     return s.select(whole.compare("eq", wide, size), found, s.neg(found))
 
@@ -40,7 +40,7 @@ def decoded(s: Scalars, bits: SSAValue) -> SSAValue:
 def encoded(s: Scalars, number: SSAValue) -> SSAValue:
     """The bits of the nearest number, ties to the even one; what is beyond the largest becomes the largest."""
     whole = s.on(i32)
-    size = s.min(s.abs(number), s.constant(_LARGEST))
+    size = s.min(s.abs(number), s.constant(_MAX_FLOAT8))
     bits = s.add_op(arith.BitcastOp(size, i32))
     odd = s.add_op(arith.AndIOp(s.add_op(arith.ShRUIOp(bits, whole.constant(_SHIFT))), whole.constant(1)))
     up = whole.add(whole.add(bits, odd), whole.constant(_HALF_BELOW))

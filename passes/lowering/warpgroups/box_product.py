@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT, WARP
+from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARP
 from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim, minimum
 from mlirt.dialects.target import HOPPER
@@ -86,8 +86,8 @@ class BoxProduct:
         """Threads of one warpgroup start copies, one for each of the others: one alone would be too slow for them."""
         tile, results, thread = self.tile, self.results, thread_id()
         groups, stages = tile.groups, tile.groups * tile.stages
-        boxes = shared_memory("boxes", stages * self.slab, self.kind.element, LARGEST_ALIGNMENT)
-        weights = shared_memory("weights", self.steps * self.step, self.kind.element, LARGEST_ALIGNMENT)
+        boxes = shared_memory("boxes", stages * self.slab, self.kind.element, MAX_ALIGNMENT)
+        weights = shared_memory("weights", self.steps * self.step, self.kind.element, MAX_ALIGNMENT)
         full, empty, ready = mbarriers("full", stages), mbarriers("empty", stages), mbarriers("ready", 1)
         order = mbarriers("order", groups) if tile.ping_pong else None
         if thread == 0:

@@ -15,8 +15,8 @@ _NAME = re.compile(r"(\d+)x(\d+)n(\d+)g(\d)(t?)s(\d+)(?:e(\d))?")
 _BARRIERS = 1024  # bytes
 _SLOTS = 2  # of a warpgroup, for an operand that is copied ahead
 _QUAD_BYTES = 64
-_MOST_COLUMNS = {1: 256, 2: 128, 3: 128, 4: 64}  # by the warpgroups, as they share the registers
-_MOST_BYTES = 64  # columns of results that are bytes: their biases and scales take registers too
+_MAX_COLUMNS = {1: 256, 2: 128, 3: 128, 4: 64}  # by the warpgroups, as they share the registers
+_MAX_BYTES = 64  # columns of results that are bytes: their biases and scales take registers too
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class BoxWork:
 
     def allows(self, tile: BoxTile) -> bool:
         """Whether a tile can do the work."""
-        most = min(_MOST_COLUMNS.get(tile.groups, 0), _MOST_BYTES if self.width == 1 else _MOST_COLUMNS[1])
+        most = min(_MAX_COLUMNS.get(tile.groups, 0), _MAX_BYTES if self.width == 1 else _MAX_COLUMNS[1])
         whole = tile.columns % 32 == 0 and 32 <= tile.columns <= most
         lines = tile.extra == 0 or (tile.extra == self.ahead and tile.columns * tile.extra % _QUAD_BYTES == 0)
         return whole and lines and tile.stages >= 1 and self.shared_bytes(tile) <= self.device.shared_bytes

@@ -16,8 +16,8 @@ from mlirt.passes.lowering.warpgroups.group_tile import TILES, GroupTile
 from mlirt.passes.lowering.warpgroups.kinds import Kind
 
 _PAIR = 2  # warpgroups of a ping-pong that need not wait for each other
-_FAR, _MOST = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
-_FEWEST_STEPS = 2  # of a block that shares a sum
+_MAX_COST_RATIO, _MAX_MEASURED = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
+_MIN_STEPS = 2  # of a block that shares a sum
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class GroupWork:
             return False
         share = -(-self.steps // tile.split)
         alone = tile.split == 1
-        return alone or (self.may_split and share >= _FEWEST_STEPS and share * (tile.split - 1) < self.steps)
+        return alone or (self.may_split and share >= _MIN_STEPS and share * (tile.split - 1) < self.steps)
 
     def cycles(self, tile: GroupTile) -> float:
         """About how long it takes."""
@@ -152,4 +152,6 @@ def estimates_of(work: GroupWork | None) -> dict[str, float]:
     """Microseconds with each tile that is of use, the cheapest first, without those that are far from it."""
     if work is None:
         return {}
-    return worth_measuring(((work.microseconds(tile), tile.name) for tile in TILES if work.fits(tile)), _FAR, _MOST)
+    return worth_measuring(
+        ((work.microseconds(tile), tile.name) for tile in TILES if work.fits(tile)), _MAX_COST_RATIO, _MAX_MEASURED
+    )

@@ -35,7 +35,7 @@ from mlirt.passes.lowering.warpgroups.sources import Source
 from mlirt.passes.lowering.warpgroups.tile_results import Results, TileResults
 
 _INDEX_LIMIT = 2**31
-_LONG = 64  # steps of a tile
+_LONG_STEPS = 64  # steps of a tile
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
 # For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
 _REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
@@ -87,7 +87,7 @@ class GroupProduct:
         """
         steps = self.sizes.steps
         alone = not self.tile.stays and self.tile.split == 1
-        return alone and isinstance(steps, int) and steps >= _LONG
+        return alone and isinstance(steps, int) and steps >= _LONG_STEPS
 
     @kernel
     def _kernel(self) -> None:

@@ -13,10 +13,10 @@ SHARED_BYTES = 227 * 1024
 """Shared memory that a block may have."""
 _BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
-_MOST_OF_TWO = 128  # columns of all warpgroups of a block where a processor has two, as they share the registers
+_MAX_COLUMNS_OF_TWO = 128  # columns of all warpgroups of a block where a processor has two, as they share the registers
 _QUAD_BYTES = 64  # of an extra operand that the four threads of a row read at once
-_FEWEST_SLOTS = 3
-_MOST_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups in ping-pong, as they share the registers
+_MIN_SLOTS = 3
+_MAX_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups in ping-pong, as they share the registers
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class GroupTile(Tile):
     @property
     def slots(self) -> int:
         """Tiles of an extra operand that are in shared memory at once."""
-        return max(_FEWEST_SLOTS, self.ping_pong + 1)
+        return max(_MIN_SLOTS, self.ping_pong + 1)
 
     @property
     def slots_bytes(self) -> int:
@@ -107,10 +107,12 @@ class GroupTile(Tile):
         """Whether a block has enough shared memory and registers, and its parts whole places."""
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
         whole = whole and (
-            self.ping_pong == 0 or (self.rows == ROWS and self.columns <= _MOST_COLUMNS.get(self.ping_pong, 0))
+            self.ping_pong == 0 or (self.rows == ROWS and self.columns <= _MAX_COLUMNS.get(self.ping_pong, 0))
         )
         may_split = self.split == 1 or (not self.stays and ROWS % self.split == 0 and self.split <= 8)
-        may_split = may_split and (not self.double or (self.stays and self.consumers * self.columns <= _MOST_OF_TWO))
+        may_split = may_split and (
+            not self.double or (self.stays and self.consumers * self.columns <= _MAX_COLUMNS_OF_TWO)
+        )
         has_lines = self.extra == 0 or (self.stays and self.columns * self.extra % _QUAD_BYTES == 0)
         return (
             whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlirt.dialects.kernel.simt import LARGEST_ALIGNMENT
+from mlirt.dialects.kernel.simt import MAX_ALIGNMENT
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
@@ -32,7 +32,7 @@ class Pipeline:
         self.stage_bytes = tile.stage_bytes * kind.line // LINE
         self.stage = self.stage_bytes // self.size
         self.right_start = tile.rows * kind.line // self.size
-        self.memory = shared_memory("tiles", tile.stages * self.stage, kind.element, LARGEST_ALIGNMENT)
+        self.memory = shared_memory("tiles", tile.stages * self.stage, kind.element, MAX_ALIGNMENT)
         self.full, self.empty = mbarriers("full", tile.stages), mbarriers("empty", tile.stages)
 
     @kernel

@@ -21,7 +21,7 @@ from itertools import product
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES, ROWS
 
 _SWIZZLED = 1024  # bytes that boxes are aligned to
-_LONGEST = 256  # side of a box
+_MAX_BOX_SIDE = 256  # side of a box
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class PixelBoxes:
     @property
     def fit(self) -> bool:
         """Whether the device can copy them, and a tile has a pixel."""
-        return self.height > 0 and self.pitch <= _LONGEST and all(box.rows <= _LONGEST for box in self.boxes)
+        return self.height > 0 and self.pitch <= _MAX_BOX_SIDE and all(box.rows <= _MAX_BOX_SIDE for box in self.boxes)
 
     @property
     def copied(self) -> int:

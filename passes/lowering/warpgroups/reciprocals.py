@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import Region
 from xdsl.rewriter import Rewriter
 
-_SMALLEST, _LARGEST = 2.0**-100, 2.0**100  # divisors whose reciprocals are ordinary numbers
+_MIN_DIVISOR, _MAX_DIVISOR = 2.0**-100, 2.0**100  # divisors whose reciprocals are ordinary numbers
 
 
 def with_reciprocals(region: Region) -> Region:
@@ -19,7 +19,7 @@ def with_reciprocals(region: Region) -> Region:
         if not isinstance(op, arith.DivfOp) or op.result.type != f32 or not isinstance(op.rhs.owner, arith.ConstantOp):
             continue
         divisor = op.rhs.owner.value
-        if isinstance(divisor, FloatAttr) and _SMALLEST <= abs(divisor.value.data) <= _LARGEST:
+        if isinstance(divisor, FloatAttr) and _MIN_DIVISOR <= abs(divisor.value.data) <= _MAX_DIVISOR:
             reciprocal = arith.ConstantOp(FloatAttr(1 / divisor.value.data, f32))
             Rewriter.replace_op(op, [reciprocal, arith.MulfOp(op.lhs, reciprocal.result)])
     return copy

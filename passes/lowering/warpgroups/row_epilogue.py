@@ -33,7 +33,7 @@ WIDTH = 8
 QUAD = 4
 """Threads that share a row."""
 _PIECE = 16  # bytes of the widest access
-_LONG = 13  # operations of a function such as the error function
+_MIN_OPS_OF_FUNCTION = 13  # operations of a function such as the error function
 _SHIFTS = 1e7
 
 
@@ -92,7 +92,7 @@ def _operations(op: Operation) -> int:
         return 1
     if isinstance(op, arith.BitcastOp | arith.TruncIOp) or (isinstance(op, arith.ConstantOp) and _is_shift(op)):
         return 0
-    return 1 if op.name.startswith("arith") else _LONG
+    return 1 if op.name.startswith("arith") else _MIN_OPS_OF_FUNCTION
 
 
 def _is_shift(op: arith.ConstantOp) -> bool:

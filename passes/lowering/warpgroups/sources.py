@@ -17,7 +17,7 @@ from mlirt.dialects.tensor_types import byte_width
 from mlirt.passes.lowering.kernel_builder import KernelBuilder
 from mlirt.passes.lowering.tiles.alignment import is_multiple
 
-_MOST_DIMENSIONS = 5
+_MAX_DIMENSIONS = 5
 _PIECE = 16  # bytes that addresses and steps are multiples of
 
 
@@ -67,7 +67,7 @@ class MappedMemory:
         aligned = all(is_multiple(place, _PIECE) for place in places)
         aligned = aligned and not any(isinstance(place, int) and place < 0 for place in places)
         moves = all(step != 0 for step in self.steps[:-1])
-        return aligned and moves and self.steps[-1] == 1 and len(self.sizes) <= _MOST_DIMENSIONS
+        return aligned and moves and self.steps[-1] == 1 and len(self.sizes) <= _MAX_DIMENSIONS
 
     def operand_map(self, k: KernelBuilder, box: Sequence[int], line: int, walk: Walk | None = None) -> SSAValue:
         """A map for copies of a `box` in lines of so many bytes, which matrix units read.

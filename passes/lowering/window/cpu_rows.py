@@ -42,7 +42,7 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 10
 
 # Fewer results in a row leave most lanes unused.
-_SHORTEST = 4
+_MIN_ROW_RESULTS = 4
 # Taps along an axis that are written out one by one.
 _FEW_TAPS = 8
 # Elements that a worker keeps, and the rows that they are of.
@@ -72,7 +72,7 @@ def _nest(op: WindowOp, lowering: Lowering) -> Nest | None:
         return None
     if any(one.steps[-1] not in (0, 1) for one in nest.operands) or along.stride not in (1, *SMALL_STEPS):
         return None
-    is_short = isinstance(length, int) and length < _SHORTEST
+    is_short = isinstance(length, int) and length < _MIN_ROW_RESULTS
     return None if is_short or _results_kept(along, lowering.target.vector_bits // 32) <= 0 else nest
 
 

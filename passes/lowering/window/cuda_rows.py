@@ -36,8 +36,8 @@ OPS = (WindowOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_WIDE = 16  # bytes of a vector of results
-_MOST_COLUMNS, _MOST_CELLS, _MOST_PARTS = 8, 96, 600  # that a thread has
+_VECTOR_BYTES = 16  # bytes of a vector of results
+_MAX_COLUMNS, _MAX_CELLS, _MAX_PARTS = 8, 96, 600  # that a thread has
 _THREADS = 32 * 1024  # that a launch should have
 
 
@@ -66,7 +66,7 @@ def _block(op: WindowOp, lowering: Lowering) -> Block | None:
     if not plain or len(axes) > 2 or steps[along] != 1 or not isinstance(first.size, int):
         return None
     others = [step for axis, step in enumerate(steps) if axis != along]
-    widest = min(_MOST_COLUMNS, _WIDE // byte_width(element), widest_access(op.output, others, lowering))
+    widest = min(_MAX_COLUMNS, _VECTOR_BYTES // byte_width(element), widest_access(op.output, others, lowering))
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
     while widest > 1 and results < widest * _THREADS:
         widest //= 2
@@ -85,7 +85,7 @@ def _fits(op: WindowOp, rows: int, cells: RowCells) -> bool:
     first, last = window_axes(op)[0], window_axes(op)[-1]
     lines = len(strip_lines(first, rows)) if len(op.axes()) > 1 else 1
     assert isinstance(last.size, int)
-    return lines * len(cells.numbers()) <= _MOST_CELLS and lines * cells.results * last.size <= _MOST_PARTS
+    return lines * len(cells.numbers()) <= _MAX_CELLS and lines * cells.results * last.size <= _MAX_PARTS
 
 
 class _Rows:

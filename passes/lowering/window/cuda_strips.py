@@ -36,9 +36,9 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _CHANNEL = 1
-_WIDE = 16  # bytes of a vector of channels
-_MOST_LINES, _MOST_VALUES = 16, 64  # that a thread holds
-_MOST_READS = 24  # that follow one another without a loop, so that all of them can be under way
+_VECTOR_BYTES = 16  # bytes of a vector of channels
+_MAX_LINES, _MAX_VALUES = 16, 64  # that a thread holds
+_MAX_READS = 24  # that follow one another without a loop, so that all of them can be under way
 _THREADS = 32 * 1024  # that a launch should have
 
 
@@ -56,13 +56,13 @@ def _rows(op: WindowOp, lowering: Lowering) -> int | None:
     overlaps = isinstance(first.size, int) and (first.size - 1) * first.dilation >= first.stride
     if not overlaps or channels(op.input.type) is not None or steps[op.axes()[0]] == 1:
         return None
-    vector = _WIDE // byte_width(element_of(op.output.type)) if steps[_CHANNEL] == 1 else 1
+    vector = _VECTOR_BYTES // byte_width(element_of(op.output.type)) if steps[_CHANNEL] == 1 else 1
     results = typical(product(dims(op.output.type)), typical_values(lowering.block)) // vector
     rows = 4 if first.stride == 1 else 2
-    most = min(_MOST_LINES, _MOST_VALUES // vector)
+    most = min(_MAX_LINES, _MAX_VALUES // vector)
     while rows > 1 and (results < rows * _THREADS or len(strip_lines(first, rows)) > most):
         rows //= 2
-    return rows if len(strip_lines(first, rows)) <= _MOST_LINES else None
+    return rows if len(strip_lines(first, rows)) <= _MAX_LINES else None
 
 
 class _Strips:
@@ -121,7 +121,7 @@ class _Strips:
                 def step(tap: SSAValue, accumulators: list[SSAValue]) -> list[SSAValue]:
                     return taps(axis + 1, [*cells, self._cell(axis, start, tap)], accumulators)
 
-                if not isinstance(size, int) or self._reads() > _MOST_READS:
+                if not isinstance(size, int) or self._reads() > _MAX_READS:
                     return k.loop(code.taps, totals, step)
                 for tap in range(size):
                     totals = step(k.constant(tap), totals)

@@ -14,7 +14,7 @@ from train_digits import Digits, small_digits, trained
 import mlirt
 from mlirt.runtime.engine_interface import EngineLike
 
-LARGEST_LOSS = 0.005  # of all answers
+MAX_LOSS = 0.005  # of all answers
 METHODS = ("entropy", "minmax", "percentile", "mse", "legacy")
 
 
@@ -47,7 +47,7 @@ def sample(digits: Digits) -> Array:
 def test_methods(method: str, model: onnx.ModelProto, digits: Digits, in_float: float) -> None:
     found = mlirt.calibrate(model, sample(digits), method, batch_size=32, target="cpu")
     engine = mlirt.compile(model, "cpu", "int8", calibration=found)
-    assert right_answers(engine, digits) >= in_float - LARGEST_LOSS
+    assert right_answers(engine, digits) >= in_float - MAX_LOSS
 
 
 class Batches:
@@ -89,4 +89,4 @@ def test_calibrators(calibrator: type[Any], model: onnx.ModelProto, digits: Digi
     shapes = {"x": [(1, 1, 8, 8), (1, 1, 8, 8), (1024, 1, 8, 8)]}
     asked = calibrator(sample(digits))
     engine = mlirt.compile(model, "cpu", "int8", profiles=shapes, calibration=asked)
-    assert right_answers(engine, digits) >= in_float - LARGEST_LOSS
+    assert right_answers(engine, digits) >= in_float - MAX_LOSS

@@ -16,7 +16,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.frontend.onnx.model_reader import read_model
-from mlirt.frontend.onnx.stored_bytes import SMALLEST, without_large_initializers
+from mlirt.frontend.onnx.stored_bytes import MIN_BYTES, without_large_initializers
 from mlirt.mapped_files import is_mapped
 
 LARGE, SMALL = numbers(200, 300), numbers(4)
@@ -41,7 +41,7 @@ def test_large_raw_data_lies_in_the_bytes_that_were_given() -> None:
     assert parsed == model
 
 
-@pytest.mark.parametrize("constants", [{"small": SMALL}, {"large": np.ones(SMALLEST // 4 - 16, np.float32)}])
+@pytest.mark.parametrize("constants", [{"small": SMALL}, {"large": np.ones(MIN_BYTES // 4 - 16, np.float32)}])
 def test_small_models_are_parsed_as_they_are(constants: dict[str, np.ndarray[Any, np.dtype[Any]]]) -> None:
     content = memoryview(adding(constants).SerializeToString())
     assert without_large_initializers(content) == (content, {})
@@ -99,11 +99,13 @@ def test_equal_names_with_other_bytes_are_refused() -> None:
 
 
 def test_narrow_types() -> None:
-    codes = np.random.default_rng(0).standard_normal(SMALLEST).astype(ml_dtypes.float8_e4m3fn)
+    codes = np.random.default_rng(0).standard_normal(MIN_BYTES).astype(ml_dtypes.float8_e4m3fn)
     nodes = [helper.make_node("Cast", ["codes"], ["y"], to=TensorProto.FLOAT)]
     model = model_of(nodes, {"x": ("float32", [1])}, ["y"], opset=19)
     kind = TensorProto.FLOAT8E4M3FN
-    model.graph.initializer.append(TensorProto(name="codes", data_type=kind, dims=[SMALLEST], raw_data=codes.tobytes()))
+    model.graph.initializer.append(
+        TensorProto(name="codes", data_type=kind, dims=[MIN_BYTES], raw_data=codes.tobytes())
+    )
     content, context = model.SerializeToString(), RtContext()
     assert read_model(content).stored
     import_model(content, context)

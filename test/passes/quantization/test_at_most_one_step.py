@@ -16,7 +16,7 @@ Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 DTYPES = st.sampled_from(["uint8", "int8"])
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = 0.05
+MAX_SHARE = 0.05
 """The part of the numbers that may be one step away."""
 
 
@@ -32,7 +32,7 @@ def scale_of(rng: np.random.Generator, around: float) -> Array:
 def check(found: list[tuple[int, int]], count: int) -> None:
     ((different, farthest),) = found
     assert farthest <= 1
-    assert different <= max(FEW * count, 2)
+    assert different <= max(MAX_SHARE * count, 2)
 
 
 @pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])

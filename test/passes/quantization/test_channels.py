@@ -17,7 +17,7 @@ from mlirt.dialects.trt.quantize import QuantizeOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.pipeline import run_passes
 from mlirt.passes.quantization.channel_statistics import (
-    SMALLEST_SHARE,
+    MIN_SHARE,
     ChannelStatistics,
     channels_in,
     shares_of,
@@ -38,7 +38,7 @@ def test_shares_are_limited() -> None:
     assert needs.tolist() == [0.0, 0.25, 1.0, 1.0], "what lies beyond the range is clipped"
     found = shares_of(needs)
     assert found is not None
-    assert found.tolist() == [SMALLEST_SHARE, 0.25, 1.0, 1.0]
+    assert found.tolist() == [MIN_SHARE, 0.25, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("needs", [[0.6, 0.9, 1.0], [0.0, 0.0, 0.0]])

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from mlirt.tools.lab.interleaving import LEAST_SESSIONS, Measured, Run, measure
+from mlirt.tools.lab.interleaving import MIN_SESSIONS, Measured, Run, measure
 from mlirt.tools.lab.ratio_statistics import Ratio, expanded_tail, ratio_of, student_quantile
 
 LEVELS = [(0.975, 1, 12.706), (0.975, 2, 4.303), (0.975, 5, 2.571), (0.975, 9, 2.262), (0.95, 20, 1.725)]
@@ -127,16 +127,16 @@ def test_drift_is_removed_by_taking_turns(seed: int) -> None:
 
 def test_rounds_go_on_until_the_interval_is_narrow() -> None:
     clear, _ = measured(0.02, 0.01, 0.001, 0)
-    assert clear.ratio.sessions == LEAST_SESSIONS
+    assert clear.ratio.sessions == MIN_SESSIONS
     assert clear.first == pytest.approx(2 * clear.second, rel=0.2)
     close, machine = measured(0.01, 0.01, 0.05, 0)
-    assert close.ratio.sessions > LEAST_SESSIONS
+    assert close.ratio.sessions > MIN_SESSIONS
     assert machine.opened[:4] == [False, True, False, True]
     assert machine.seconds < 40
 
 
 def test_long_runs_are_run_all_the_same() -> None:
     slow, machine = measured(10.0, 10.0, 0.001, 0)
-    assert slow.ratio.sessions == LEAST_SESSIONS
+    assert slow.ratio.sessions == MIN_SESSIONS
     assert all(len(one) >= 3 for one in slow.sessions)
     assert machine.order.count(0) == machine.order.count(1)

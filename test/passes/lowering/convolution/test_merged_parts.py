@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compiled_plan import CompiledPlan
 from convolution_layer import Case, Layer
-from cpu_kernel_runs import WIDEST, widths
+from cpu_kernel_runs import MAX_WIDTH, widths
 
 from mlirt.dialects.interpreter import interpret
 from mlirt.passes.lowering.convolution.merged_parts import Parts
@@ -30,7 +30,7 @@ def _lowered(case: Case, bits: int) -> Layer:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_convolution_gives_what_it_means(name: str) -> None:
-    for bits in widths() if name == "fewer results than channels" else (WIDEST,):
+    for bits in widths() if name == "fewer results than channels" else (MAX_WIDTH,):
         layer = Layer(CASES[name])
         want = interpret(layer.module, layer.ctx, layer.inputs)
         layer = _lowered(CASES[name], bits)
@@ -46,8 +46,8 @@ def test_a_convolution_gives_what_it_means(name: str) -> None:
 
 @pytest.mark.parametrize(("groups", "is_cut"), [(4, True), (1, False), (136, False)])
 def test_only_merged_groups_leave_blocks_out(groups: int, is_cut: bool) -> None:
-    layer = _lowered(Case(136, 136, 2, 3, (1, 1), pre=(0, 0), post=(0, 0), groups=groups), WIDEST)
-    run_passes(layer.module, layer.ctx, f"convert-fused-to-kernel{{vector_bits={WIDEST}}}")
+    layer = _lowered(Case(136, 136, 2, 3, (1, 1), pre=(0, 0), post=(0, 0), groups=groups), MAX_WIDTH)
+    run_passes(layer.module, layer.ctx, f"convert-fused-to-kernel{{vector_bits={MAX_WIDTH}}}")
     assert ("first_block" in str(layer.module)) == is_cut
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from compiled_ops import check_compiled
-from cpu_kernel_runs import WIDEST, widths
+from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, random_array, t
 from xdsl.dialects.builtin import AnyDenseElement, BytesAttr, DenseIntOrFPElementsAttr, TensorType
 from xdsl.ir import SSAValue
@@ -42,7 +42,7 @@ def gathered(
     *,
     names: tuple[int | str, ...] | None = None,
     halo: tuple[int, int] = (0, 0),
-    bits: int = WIDEST,
+    bits: int = MAX_WIDTH,
     element: str = "float32",
 ) -> set[str]:
     lanes, dims = bits // 32, list(names or shape)
@@ -64,7 +64,7 @@ def test_shuffles(name: str) -> None:
     assert "gather_channels" in gathered(*SHUFFLES[name])
 
 
-@pytest.mark.parametrize("bits", [bits for bits in widths() if bits != WIDEST])
+@pytest.mark.parametrize("bits", [bits for bits in widths() if bits != MAX_WIDTH])
 def test_narrow_vectors(bits: int) -> None:
     assert "gather_channels" in gathered(*SHUFFLES["a few of many"], bits=bits)
 

@@ -140,7 +140,7 @@ def test_known_operands_are_packed(flip: bool, choice: str) -> None:
 
 
 def test_blocks_of_one_long_tile_let_the_next_launch_begin_after_the_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_product, "_LONG", 2)
+    monkeypatch.setattr(group_product, "_LONG_STEPS", 2)
     check((70, 40, 264), "64x64s2")
     module, context = parse_module(
         forced(product_text((64, 264), (264, 64), (64, 64), "f16", (False, False)), "64x64s2")

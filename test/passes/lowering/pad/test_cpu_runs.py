@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from compiled_ops import check_compiled
-from cpu_kernel_runs import WIDEST, widths
+from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, dim, random_array, t
 from xdsl.ir import SSAValue
 
@@ -26,7 +26,7 @@ def padded(
     *,
     names: Sequence[int | str] | None = None,
     element: str = "float32",
-    bits: int = WIDEST,
+    bits: int = MAX_WIDTH,
     stride: Sequence[int] | None = None,
 ) -> set[str]:
     def build(network: Network) -> list[SSAValue]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from compiled_ops import check_compiled
-from cpu_kernel_runs import WIDEST, widths
+from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, random_array, t
 from xdsl.ir import SSAValue
 
@@ -21,7 +21,7 @@ def there_and_back(
     *,
     names: tuple[int | str, ...] | None = None,
     halo: tuple[int, int] = (0, 0),
-    bits: int = WIDEST,
+    bits: int = MAX_WIDTH,
     element: str = "float32",
 ) -> set[str]:
     plain = t(element, *(names or shape))
@@ -53,7 +53,7 @@ def test_lanes_without_a_channel_are_zero() -> None:
     plain = t("float32", 2, 21, 6, 11)
 
     def build(network: Network) -> list[SSAValue]:
-        return [network.add(ReformatOp(network.inputs[0], blocked(plain, WIDEST // 32)))]
+        return [network.add(ReformatOp(network.inputs[0], blocked(plain, MAX_WIDTH // 32)))]
 
     assert check_compiled([plain], build, [random_array(RNG, "float32", (2, 21, 6, 11))]) == TRANSPOSED
 

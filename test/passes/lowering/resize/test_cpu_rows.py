@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from compiled_ops import check_compiled
-from cpu_kernel_runs import WIDEST, widths
+from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, random_array, t
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute, SSAValue
@@ -27,7 +27,7 @@ def resized(
     *,
     names: Sequence[int | str] | None = None,
     element: str = "float32",
-    bits: int = WIDEST,
+    bits: int = MAX_WIDTH,
     coordinate: Coordinate = Coordinate.HALF_PIXEL,
     antialias: bool = False,
 ) -> set[str]:

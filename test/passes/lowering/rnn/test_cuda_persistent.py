@@ -65,13 +65,13 @@ def test_sequences_in_turns(
     at_once: int, op_type: str, direction: str, options: dict[str, Any], element: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody knows how many there are: some are computed after the others, the last ones perhaps fewer."""
-    monkeypatch.setattr(cuda_persistent, "_MOST_SEQUENCES", at_once)
+    monkeypatch.setattr(cuda_persistent, "_MAX_SEQUENCES", at_once)
     model, feeds = recurrent_model(op_type, direction, element=element, **options)
     check(with_any_batch(model), feeds, element)
 
 
 def test_more_sequences_than_fit_are_computed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_persistent, "_MOST_SEQUENCES", 4)
+    monkeypatch.setattr(cuda_persistent, "_MAX_SEQUENCES", 4)
     check(*recurrent_model("LSTM", hidden=16, batch=9, lengths=True), "float32")
 
 

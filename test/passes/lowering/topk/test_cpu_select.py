@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from compiled_plan import CompiledPlan
-from cpu_kernel_runs import WIDEST
+from cpu_kernel_runs import MAX_WIDTH
 from fused_network import Array, Network, context, network_of, random_array, t
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -40,7 +40,7 @@ def network(
     return network_of([t(element, *sizes)], build)
 
 
-def compiled(module: ModuleOp, vector_bits: int = WIDEST) -> tuple[CompiledPlan, set[str]]:
+def compiled(module: ModuleOp, vector_bits: int = MAX_WIDTH) -> tuple[CompiledPlan, set[str]]:
     """The kernels, and the families that they are of."""
     ctx = context()
     run_passes(module, ctx, f"convert-fused-to-kernel,map-parallel-to-workers{{vector_bits={vector_bits}}}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from compiled_ops import check_compiled
-from cpu_kernel_runs import WIDEST, widths
+from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, access, random_array, summing, t
 from xdsl.ir import SSAValue
 
@@ -37,7 +37,7 @@ class Case:
     includes: bool = False
     element: str = "float32"
 
-    def check(self, kind: WindowKind, bits: int = WIDEST) -> set[str]:
+    def check(self, kind: WindowKind, bits: int = MAX_WIDTH) -> set[str]:
         spatial, dilation = len(self.window), self.dilation or (1,) * len(self.window)
         lengths = [
             (size + pre + post - (taps - 1) * step - 1) // stride + 1
