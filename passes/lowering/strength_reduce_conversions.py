@@ -20,10 +20,10 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.tensor_types import element_of, is_unsigned
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.passes.lowering.numbers.contraction_ranges import accumulator_range
-from mlirt.passes.lowering.numbers.number_ranges import NumberRanges, Range, type_range
-from mlirt.passes.lowering.numbers.rounded_values import LIMIT, Rounding, float_constant, is_whole
 from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
+from mlirt.passes.lowering.value_ranges.contraction_ranges import accumulator_range
+from mlirt.passes.lowering.value_ranges.range_analysis import Range, ValueRanges, type_range
+from mlirt.passes.lowering.value_ranges.rounded_values import LIMIT, Rounding, float_constant, is_whole
 
 _SHIFT = 1.5 * 2.0**23
 """Plus a whole number up to the limit: a float32 whose lower bits are the number, and whose step is 1."""
@@ -85,7 +85,7 @@ class _Region:
         self, block: Block, operands: Sequence[SSAValue], store: WeightStore, accumulators: Range | None = None
     ) -> None:
         self.block = block
-        self.ranges = NumberRanges()
+        self.ranges = ValueRanges()
         if accumulators is not None:
             self.ranges.set(block.args[0], accumulators)
         elements = block.args[len(block.args) - len(operands) :]

@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, i8, i32
 from xdsl.ir import Region, SSAValue
 
-from mlirt.passes.lowering.numbers.number_ranges import Range, type_range
+from mlirt.passes.lowering.value_ranges.range_analysis import Range, type_range
 
 
 def without_limits(region: Region) -> Region | None:

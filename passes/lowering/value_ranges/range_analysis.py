@@ -78,7 +78,7 @@ _INTEGERS: Mapping[type[Operation], Rule] = {
 }
 
 
-class NumberRanges:
+class ValueRanges:
     """The ranges of the values of a region, found when they are asked for.
 
     Signless integers have one range as signed and one as unsigned numbers.

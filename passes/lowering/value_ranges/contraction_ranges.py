@@ -8,7 +8,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.tensor_types import element_of, is_float, is_unsigned
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.passes.lowering.numbers.number_ranges import Range, type_range
+from mlirt.passes.lowering.value_ranges.range_analysis import Range, type_range
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
