@@ -179,7 +179,8 @@ class PythonSource:
             self._body(op.body.block, carried)
 
     def scf_while(self, op: scf.WhileOp) -> None:
-        """The condition's region comes first in every turn; what it forwards is what the body and the readers see."""
+        """The condition's region comes first in every iteration; what it forwards is what the body and the readers see.
+        """
         before, after = op.before_region.block, op.after_region.block
         self._carry(op.arguments, before.args, ())
         with self.block_of("while True:"):

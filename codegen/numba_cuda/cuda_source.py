@@ -33,7 +33,7 @@ from mlirt.dialects.kernel.simt import (
     SharedOp,
     shared_offsets,
 )
-from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
+from mlirt.dialects.kernel.warp_specialization import EachWarpgroupOp
 
 
 class CudaSource(WordSource):

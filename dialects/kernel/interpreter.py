@@ -22,12 +22,12 @@ from xdsl.utils.hints import isa
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.instruction import Instruction
 from mlirt.dialects.kernel.interpreter_copies import AsyncCopies
+from mlirt.dialects.kernel.interpreter_coroutines import Coroutines
 from mlirt.dialects.kernel.interpreter_instruction import execute
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
 from mlirt.dialects.kernel.interpreter_memory import Buffer, KernelError
 from mlirt.dialects.kernel.interpreter_stages import Stages
 from mlirt.dialects.kernel.interpreter_tensor_copies import MappedTensor
-from mlirt.dialects.kernel.interpreter_turns import Turns
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.errors import CompileError
 
@@ -73,7 +73,7 @@ class Machine:
         self.name = func.sym_name.data
         self.grid, self.block_size = grid, block_size
         self.buffers: list[Buffer] = []
-        self.copies, self.stages, self.turns = AsyncCopies(), Stages(), Turns()
+        self.copies, self.stages, self.coroutines = AsyncCopies(), Stages(), Coroutines()
         self.cluster = _cluster(func)
         self.matrix_registers: tuple[Any, int] = (None, 0)  # sums and depth of a matrix unit that is laid out
 

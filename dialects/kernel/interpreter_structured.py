@@ -141,7 +141,7 @@ def _if(machine: Machine, lanes: Lanes, op: IfOp) -> None:
     results: list[list[Array]] = []
     sides = ((lanes.active & condition, op.true_region), (lanes.active & ~condition, op.false_region))
     if all(chosen.any() and _waits(region) for chosen, region in sides):
-        machine.turns.concurrently([_as_part(machine, lanes, chosen, region) for chosen, region in sides])
+        machine.coroutines.concurrently([_as_part(machine, lanes, chosen, region) for chosen, region in sides])
         return
     for chosen, region in sides:
         if not chosen.any() or region.first_block is None:

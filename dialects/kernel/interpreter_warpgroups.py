@@ -14,8 +14,8 @@ from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBound
 from mlirt.dialects.kernel.interpreter_tensor_copies import swizzle
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARPGROUP
+from mlirt.dialects.kernel.warp_specialization import EachWarpgroupOp
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES, LINE
-from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.dialects.tensor_types import numpy_dtype
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _each(machine: Machine, lanes: Lanes, op: EachWarpgroupOp) -> None:
     def task(part: Lanes) -> Callable[[], None]:
         return lambda: (machine.run_block(part, op.body.block), None)[1]
 
-    machine.turns.concurrently([task(part) for part in parts])
+    machine.coroutines.concurrently([task(part) for part in parts])
 
 
 def as_left(values: Array, kind: MmaKind) -> Array:

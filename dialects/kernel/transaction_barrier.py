@@ -114,7 +114,7 @@ class MbarrierArriveOp(_OnBarrier):
     def meaning(x: Any, site: Site) -> None:
         for row in range(len(site.active)):
             barrier_of(site, x.barriers, int(x.index[row]), row).arrive(site.where)
-        site.machine.turns.give_way()
+        site.machine.coroutines.yield_to_others()
 
 
 @instruction
@@ -142,7 +142,7 @@ class MbarrierWaitOp(_OnBarrier):
         def open_() -> list[Mbarrier]:
             return [found for found, parity in pairs if not found.has_ended(parity)]
 
-        site.machine.turns.until(lambda: not open_(), lambda: f"{site.where}: {open_()[0].missing()}")
+        site.machine.coroutines.until(lambda: not open_(), lambda: f"{site.where}: {open_()[0].missing()}")
         for found, _ in pairs:
             site.machine.stages.see(found)
 

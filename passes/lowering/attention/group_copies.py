@@ -123,7 +123,7 @@ class GroupMemory:
         self.query_boxes.load(k, batch, first_query, (self.queries, 0), (self.queries_here, k.constant(0)))
 
         def step(tile: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            stage, parity = self.turn(tile)
+            stage, parity = self.pipeline_state(tile)
             k.insert(MbarrierWaitOp(self.empty, stage, k.sub(k.constant(1), parity)))
             first = k.mul(tile, self.shape.keys)
             keys_at, values_at = k.mul(stage, self.key_boxes.size), k.mul(stage, self.value_boxes.size)
@@ -133,7 +133,7 @@ class GroupMemory:
 
         k.loop(count, [], step)
 
-    def turn(self, tile: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def pipeline_state(self, tile: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The stage of a tile, and the parity of the phase in which it is used."""
         k, stages = self.k, self.shape.stages
         return k.rem(tile, stages), k.rem(k.div(tile, stages), 2)

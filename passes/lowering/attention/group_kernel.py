@@ -61,19 +61,19 @@ class GroupKernel(FlashSoftmax):
         k, memory = self.k, self.memory
         k.insert(MbarrierWaitOp(memory.queries_here, k.constant(0), k.constant(0)))
         results, total = (
-            self._overlapping(tiles, scores) if self.group_shape.overlaps else self._in_turns(tiles, scores)
+            self._overlapping(tiles, scores) if self.group_shape.overlaps else self._one_after_the_other(tiles, scores)
         )
         return self.normalized(results, total)
 
-    def _in_turns(self, tiles: Range, scores: FlashScores) -> tuple[SSAValue, SSAValue]:
+    def _one_after_the_other(self, tiles: Range, scores: FlashScores) -> tuple[SSAValue, SSAValue]:
         """`for each tile { scores; weights; results += weights * values }`."""
         k = self.k
 
         def body(tile: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            turn = self.memory.turn(tile)
-            score = self._score(k.value(WarpgroupAccumulatorsOp(self._start_products(turn))), scores, tile, tiles)
-            added = self.step(score, carried, scores.scale, turn)
-            self._give_back(turn[0])
+            state = self.memory.pipeline_state(tile)
+            score = self._score(k.value(WarpgroupAccumulatorsOp(self._start_products(state))), scores, tile, tiles)
+            added = self.step(score, carried, scores.scale, state)
+            self._give_back(state[0])
             return added
 
         results, _, total = k.loop(tiles.count, self.start(lines(self.columns) // 2), body)
@@ -89,14 +89,14 @@ class GroupKernel(FlashSoftmax):
         """
         k, memory = self.k, self.memory
         first, results = k.constant(0), self.start(lines(self.columns) // 2)
-        score = k.value(WarpgroupAccumulatorsOp(self._start_products(memory.turn(first))))
+        score = k.value(WarpgroupAccumulatorsOp(self._start_products(memory.pipeline_state(first))))
         weighed = self.weigh(self._score(score, scores, first, tiles), results[1], results[2], scores.scale)
         packed = self._packed(weighed.weights)
 
         def body(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             results, largest, total, *packed = carried
-            tile, before = k.add(number, 1), memory.turn(number)
-            products = self._start_products(memory.turn(tile))
+            tile, before = k.add(number, 1), memory.pipeline_state(number)
+            products = self._start_products(memory.pipeline_state(tile))
             results = self._start_values(results, packed, before)
             score = k.value(WarpgroupAccumulatorsOp(products, self.group_shape.keys // _LINE))
             weighed = self.weigh(self._score(score, scores, tile, tiles), largest, total, scores.scale)
@@ -107,7 +107,7 @@ class GroupKernel(FlashSoftmax):
         rest = k.sub(tiles.count, 1)
         carried = [results[0], weighed.largest, weighed.total, *packed]
         results, _, total, *packed = k.loop(rest, carried, body)
-        return k.value(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.turn(rest)))), total
+        return k.value(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
 
     def _score(self, products: SSAValue, scores: FlashScores, tile: SSAValue, tiles: Range) -> SSAValue:
         return self.limited(scores.scores(products, tile), scores, tile, tiles)
@@ -117,13 +117,13 @@ class GroupKernel(FlashSoftmax):
         leads = self.k.compare("eq", self.k.rem(self.thread, WARPGROUP), 0)
         self.k.when(leads, lambda: _ignore(self.k.insert(MbarrierArriveOp(self.memory.empty, stage))))
 
-    def _start_products(self, turn: Stage) -> SSAValue:
+    def _start_products(self, state: Stage) -> SSAValue:
         """Queries times the keys of a stage."""
         k, memory, keys = self.k, self.memory, self.group_shape.keys
-        k.insert(MbarrierWaitOp(memory.keys_here, *turn))
+        k.insert(MbarrierWaitOp(memory.keys_here, *state))
         queries, boxes = memory.query_boxes, memory.key_boxes
         accumulators = k.value(FillFragmentOp(k.constant(0.0, f32), keys // 2))
-        start = k.mul(turn[0], boxes.size)
+        start = k.mul(state[0], boxes.size)
         own = k.mul(self.group, ROWS * _LINE)
         for line in range(boxes.wide):
             left = (memory.queries, k.add(own, line * queries.box))
@@ -136,11 +136,11 @@ class GroupKernel(FlashSoftmax):
         steps = range(self.group_shape.keys // _STEP)
         return [self.k.value(PackAccumulatorsOp(self.kind, weights, 1, step)) for step in steps]
 
-    def _start_values(self, results: SSAValue, packed: Sequence[SSAValue], turn: Stage) -> SSAValue:
+    def _start_values(self, results: SSAValue, packed: Sequence[SSAValue], state: Stage) -> SSAValue:
         """The results plus weights times the values of a stage."""
         k, memory, boxes = self.k, self.memory, self.memory.value_boxes
-        k.insert(MbarrierWaitOp(memory.values_here, *turn))
-        start = k.mul(turn[0], boxes.size)
+        k.insert(MbarrierWaitOp(memory.values_here, *state))
+        start = k.mul(state[0], boxes.size)
         for part in range(self.group_shape.keys // _LINE):
             right = (memory.values, k.add(start, part * boxes.wide * boxes.box))
             left = packed[STEPS * part : STEPS * (part + 1)]

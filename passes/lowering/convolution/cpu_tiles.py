@@ -240,7 +240,7 @@ class ConvolutionKernel(TileRows):
         self, accumulators: Value, x_at: Value, task: tuple[Value, ...], ahead: list[Index], rows: Value | None
     ) -> Value:
         """`for block, for r, for s, for c: accumulators += pixels * weights`; a loop that is not needed has one static
-        turn.
+        iteration.
         """
         g, x, w, once = self.geometry, self.input, self.weights, (0,)
         w_at, needed = task[0], task[1:]

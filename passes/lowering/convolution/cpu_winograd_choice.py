@@ -102,19 +102,19 @@ def winograd_cycles(image: Image, cut: Cut, threads: int, cpu: CpuDevice) -> flo
     pieces = image.batch * -(-image.patches(cut.scheme) // cut.per_task)
     tasks, parts = pieces * cut.groups, threads * _PARTS
     # Parts are taken as they come: only the size of the last one matters.
-    turns = max(-(-tasks // parts) + (_PARTS - 1) * (tasks // parts), tasks / threads)
+    waves = max(-(-tasks // parts) + (_PARTS - 1) * (tasks // parts), tasks / threads)
     tiles = points * cut.panels_per_group * (cut.per_task // cut.shape.pixels)
     weights = points * cut.panels_per_group * depth * cut.shape.blocks * image.lanes * 4
     products = max(tiles * (depth * cycles(cut.shape, cpu) + costs.tile), weights / costs.near_rate)
     blocks_out = min(cut.panels_per_group * cut.shape.blocks, image.blocks_out)
     output = costs.output * cut.per_task * points * blocks_out
-    total = turns * output + max(turns * products, _weight_cycles(weights, min(turns, cut.groups), turns, costs))
+    total = waves * output + max(waves * products, _weight_cycles(weights, min(waves, cut.groups), waves, costs))
     piece = costs.input * cut.per_task * points * image.blocks_in
     if cut.is_shared:
         piece += points * depth * cut.per_task * 4 / costs.exchange_rate
         return total + piece * pieces / threads + costs.kernel
     # Every part begins with a piece of its own, even where another one has it too.
-    return total + piece * max(turns / cut.groups, min(_PARTS, turns))
+    return total + piece * max(waves / cut.groups, min(_PARTS, waves))
 
 
 def _weight_cycles(group: int, groups: float, reads: float, costs: WinogradCosts) -> float:

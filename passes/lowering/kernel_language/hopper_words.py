@@ -26,6 +26,7 @@ from mlirt.dialects.kernel.transaction_barrier import (
     MbarrierInitOp,
     MbarrierWaitOp,
 )
+from mlirt.dialects.kernel.warp_specialization import EachWarpgroupOp
 from mlirt.dialects.kernel.warpgroup import (
     LINE,
     WARPGROUP,
@@ -35,7 +36,6 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpgroupWaitOp,
     WarpValueOp,
 )
-from mlirt.dialects.kernel.warpgroup_turns import EachWarpgroupOp
 from mlirt.passes.lowering.kernel_language.context import builder, emit
 from mlirt.passes.lowering.kernel_language.simt_words import shared_memory
 from mlirt.passes.lowering.kernel_language.values import Index, Value

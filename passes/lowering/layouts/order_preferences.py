@@ -182,7 +182,7 @@ def _pointwise(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, PointwiseOp)
     results = costs.moved(*(value.type for value in op.outputs))
     choice = Choice(results, results if _image(op) and has_orders(op.outputs[0].type) else inf)
-    _read_extras(op, op.inputs, list(op.access), 0, costs, choice, turns=True)
+    _read_extras(op, op.inputs, list(op.access), 0, costs, choice, transposes=True)
     return choice
 
 
@@ -194,12 +194,15 @@ def _read_extras(
     costs: Costs,
     choice: Choice,
     *,
-    turns: bool = False,
+    transposes: bool = False,
 ) -> None:
-    """Add what reading operands by accesses costs; with `turns` the op transposes what lies across."""
+    """Add what reading operands by accesses costs; with `transposes` the op transposes what lies across."""
     result = op.results[0].type
     for position, (value, access) in enumerate(zip(values, accesses, strict=True), first):
-        moved, across = costs.moved(value.type), costs.transposed(value.type) if turns else costs.across(value.type)
+        moved, across = (
+            costs.moved(value.type),
+            costs.transposed(value.type) if transposes else costs.across(value.type),
+        )
         choice.plain += moved
         choice.last += moved
         lies = {
@@ -214,7 +217,7 @@ def _read_extras(
             choice.last += 0 if is_along else across
         elif lies[Order.PLAIN, Order.PLAIN] and lies[Order.LAST, Order.LAST]:
             if not lies[Order.PLAIN, Order.LAST] or not lies[Order.LAST, Order.PLAIN]:
-                choice.preferences.append(Preference(position, None, across if turns else None))
+                choice.preferences.append(Preference(position, None, across if transposes else None))
         elif not lies[Order.PLAIN, Order.PLAIN] and lies[Order.PLAIN, Order.LAST]:
             _transposed(value, position, across, choice)
 

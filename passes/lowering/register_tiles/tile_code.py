@@ -63,11 +63,11 @@ class TileCode(NamedCode):
     def count(self, start: SSAValue, stop: SSAValue, step: int, name: str, body: Callable[[SSAValue], None]) -> None:
         """`for name in range(start, stop, step): body(name)`."""
 
-        def turn(index: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
+        def iteration(index: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
             body(index)
             return []
 
-        self.carry(start, stop, step, name, [], turn)
+        self.carry(start, stop, step, name, [], iteration)
 
     def carry(
         self,
@@ -78,7 +78,7 @@ class TileCode(NamedCode):
         carried: Sequence[SSAValue],
         body: Callable[[SSAValue, list[SSAValue]], Sequence[SSAValue]],
     ) -> list[SSAValue]:
-        """The same with values that go round; each keeps its name. Returns what the last turn gave."""
+        """The same with values that go round; each keeps its name. Returns what the last iteration gave."""
         k = self.k
         block = Block(arg_types=[start.type, *(value.type for value in carried)])
         block.args[0].name_hint = name

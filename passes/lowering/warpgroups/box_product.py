@@ -110,11 +110,11 @@ class BoxProduct:
 
         def turn_of(group: Value, own: Index) -> Value:
             """The number of a warpgroup's own tile among all of a block."""
-            turn = own * groups + group
-            return turn
+            iteration = own * groups + group
+            return iteration
 
-        def tile_of(turn: Value) -> Value:
-            number = first + turn * blocks
+        def tile_of(iteration: Value) -> Value:
+            number = first + iteration * blocks
             return number
 
         def stage_of(group: Value, own: Index, slab: Index) -> tuple[Value, Index]:
@@ -138,8 +138,8 @@ class BoxProduct:
                             self.weights.load(self.k, step, slot)
                     wait_dependency()
                     for own in range(ceil_div(max(count - served, 0), groups)):
-                        turn = turn_of(served, own)
-                        number = tile_of(turn)
+                        iteration = turn_of(served, own)
+                        number = tile_of(iteration)
                         image, *corner = map(value_of, self.rows.corner(number))
                         for slab in range(self.slabs):
                             stage, parity = stage_of(served, own, slab)
@@ -150,16 +150,16 @@ class BoxProduct:
                                 y, x = corner[0] + box.down.first, corner[1] + box.across.first
                                 target = SharedTile(boxes, start + box.start * self.line)
                                 tma_load(tensor_map, [image, y, x, slab * self.line], target, full[stage])
-                        results.copy_ahead(turn, Work(number * ROWS, column, place(0)))
+                        results.copy_ahead(iteration, Work(number * ROWS, column, place(0)))
         else:
             wait_dependency()
             results.prepare(thread, column)
             ready[0].wait(0)
             with each_warpgroup():
                 for own in range(ceil_div(max(count - group, 0), groups)):
-                    turn = turn_of(group, own)
-                    work = Work(tile_of(turn), column, place(0))
-                    pieces = results.begin(thread, place(0), work, turn)
+                    iteration = turn_of(group, own)
+                    work = Work(tile_of(iteration), column, place(0))
+                    pieces = results.begin(thread, place(0), work, iteration)
                     leads = leads_warpgroup(thread)
                     total = zeros(self.kind.accumulator_type, tile.columns // 2)
                     if order is not None:

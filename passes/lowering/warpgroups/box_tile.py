@@ -62,8 +62,8 @@ class BoxTile(Tile):
 
     @property
     def name(self) -> str:
-        turns, extra = "t" * self.ping_pong, f"e{self.extra}" if self.extra else ""
-        return f"{self.height}x{self.width}n{self.columns}g{self.groups}{turns}s{self.stages}{extra}"
+        ping_pong, extra = "t" * self.ping_pong, f"e{self.extra}" if self.extra else ""
+        return f"{self.height}x{self.width}n{self.columns}g{self.groups}{ping_pong}s{self.stages}{extra}"
 
     @property
     def threads(self) -> int:

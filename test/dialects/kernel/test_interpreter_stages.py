@@ -7,13 +7,13 @@ import pytest
 from kernel_text import parse_kernel
 
 from mlirt.dialects.kernel.interpreter import TensorMap, run_kernel
+from mlirt.dialects.kernel.interpreter_coroutines import DeadlockError
 from mlirt.dialects.kernel.interpreter_memory import (
     DivergenceError,
     OutOfBoundsError,
     RaceError,
     UninitializedReadError,
 )
-from mlirt.dialects.kernel.interpreter_turns import DeadlockError
 
 HEAD = """
 kernel.func @product(%a: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %y: memref<?xf32>)

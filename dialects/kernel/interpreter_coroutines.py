@@ -27,13 +27,13 @@ def _always() -> bool:
 
 @dataclass(eq=False)
 class _Part:
-    """Someone who takes turns: when it can go on, and what it waits for."""
+    """A coroutine: when it can go on, and what it waits for."""
 
     ready: Callable[[], bool] = _always
     waits_for: Callable[[], str] = str
 
 
-class Turns:
+class Coroutines:
     """Who may run now; starts with the caller as the only part."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Turns:
         if not ready():
             self._pass_on(ready, waits_for)
 
-    def give_way(self) -> None:
+    def yield_to_others(self) -> None:
         """Let others run that can."""
         if len(self._parts) > 1:
             self._pass_on(_always, str)
@@ -76,7 +76,7 @@ class Turns:
         import numpy as np
 
         try:
-            self._await_turn(part)
+            self._wait_until_resumed(part)
             with np.errstate(all="ignore"):
                 task()
         except _StoppedError:
@@ -108,9 +108,9 @@ class Turns:
                 raise DeadlockError(f"nobody can go on: {waits}")
             self._current = following
             self._changed.notify_all()
-        self._await_turn(me)
+        self._wait_until_resumed(me)
 
-    def _await_turn(self, me: _Part) -> None:
+    def _wait_until_resumed(self, me: _Part) -> None:
         with self._changed:
             while self._current is not me:
                 if self._failure is not None and me is not self._parts[0]:
