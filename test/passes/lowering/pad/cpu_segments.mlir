@@ -1,6 +1,6 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cpu}" | filecheck %s
 // A repetition of the input is copied by vectors; divisions are left to places far from the first ones.
-// CHECK: kernel.func @runs_{{[0-9a-f]+}}({{.*}}family = "runs"
+// CHECK: kernel.func @segments_{{[0-9a-f]+}}({{.*}}family = "segments"
 // CHECK: kernel.parallel({{.*}}) attributes {workers}
 // CHECK: scf.if
 // CHECK: arith.floordivsi

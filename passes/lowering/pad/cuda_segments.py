@@ -47,7 +47,7 @@ _OUTSIDE = -(2**30)  # no place along a row, nor are its neighbours
 
 
 @dataclass(frozen=True)
-class Runs:
+class Segments:
     """The loops over the result, the last one along neighbours of which a thread has `vector`.
 
     `crosses`: a vector may reach into the next row.
@@ -79,14 +79,14 @@ class Row:
 
 
 def lower(op: PadOp, lowering: Lowering) -> bool:
-    runs = _runs(op, lowering)
-    if runs is None:
+    segments = _segments(op, lowering)
+    if segments is None:
         return False
-    _Padded(op, runs, lowering).write()
+    _Padded(op, segments, lowering).write()
     return True
 
 
-def _runs(op: PadOp, lowering: Lowering) -> Runs | None:
+def _segments(op: PadOp, lowering: Lowering) -> Segments | None:
     """The vectors of the result; None where neighbours cannot be stored together, or can be loaded so as well."""
     sizes, results = dims(op.input.type), dims(op.output.type)
     steps = zip(op.pre.dims(), op.strides(), sizes, results, strict=True)
@@ -106,10 +106,10 @@ def _runs(op: PadOp, lowering: Lowering) -> Runs | None:
         vector //= 2
     while vector > 1 and target[-1] == 1:
         if is_multiple(length, vector) and widest_access(op.output, target[:-1], lowering) >= vector:
-            return Runs(nest, moved, vector, crosses=False)
+            return Segments(nest, moved, vector, crosses=False)
         fits = isinstance(length, int) and length >= vector
         if is_dense and fits and widest_access(op.output, [], lowering) >= vector:
-            return Runs(nest, moved, vector, crosses=True)
+            return Segments(nest, moved, vector, crosses=True)
         vector //= 2
     return None
 
@@ -117,16 +117,16 @@ def _runs(op: PadOp, lowering: Lowering) -> Runs | None:
 class _Padded:
     """The kernel of one op."""
 
-    def __init__(self, op: PadOp, runs: Runs, lowering: Lowering) -> None:
-        self.op, self.runs = op, runs
+    def __init__(self, op: PadOp, segments: Segments, lowering: Lowering) -> None:
+        self.op, self.segments = op, segments
         self.k = k = lowering.kernel("pad")
-        nest = runs.nest
+        nest = segments.nest
         self.extents = [k.size(size) for size in nest.extents]
         self.steps: list[Stride] = [k.stride(step) for step in nest.operands[0].steps]
-        self.axes = [next((axis for axis in group if axis in runs.moved), None) for group in nest.groups]
-        self.pads = {axis: k.size(op.pre.dims()[axis]) for axis in runs.moved}
-        self.strides = {axis: k.stride(op.strides()[axis]) for axis in runs.moved}
-        self.lengths = {axis: k.size(dims(op.input.type)[axis]) for axis in runs.moved}
+        self.axes = [next((axis for axis in group if axis in segments.moved), None) for group in nest.groups]
+        self.pads = {axis: k.size(op.pre.dims()[axis]) for axis in segments.moved}
+        self.strides = {axis: k.stride(op.strides()[axis]) for axis in segments.moved}
+        self.lengths = {axis: k.size(dims(op.input.type)[axis]) for axis in segments.moved}
         self.source, self.target = k.buffer(op.input), k.buffer(op.output)
         fill = None if op.fill is None else lowering.constant_array(op.fill)
         self.fill = zero(k, element_of(op.input.type))
@@ -134,19 +134,19 @@ class _Padded:
             self.fill = k.value(LoadOp(k.buffer(op.fill), [k.constant(0)], [1]))
 
     def write(self) -> None:
-        k, runs = self.k, self.runs
-        *outer, length = runs.nest.extents
-        if runs.crosses:
-            total = runs.rows * length
-            with k.parallel([ceil_div(total, runs.vector)]) as (number,):
-                start = k.mul(number, runs.vector)
+        k, segments = self.k, self.segments
+        *outer, length = segments.nest.extents
+        if segments.crosses:
+            total = segments.rows * length
+            with k.parallel([ceil_div(total, segments.vector)]) as (number,):
+                start = k.mul(number, segments.vector)
                 column, row = k.rem(start, self.extents[-1]), k.div(start, self.extents[-1])
                 own, behind = (k.split(one, self.extents[:-1]) for one in (row, k.add(row, 1)))
                 self._vector(own, behind, column, start, total)
         else:
-            with k.parallel([*outer, floor_div(length, runs.vector)]) as loops:
-                column, start = k.mul(loops[-1], runs.vector), k.constant(0)
-                for at, step in zip([*loops[:-1], column], runs.nest.operands[1].steps, strict=True):
+            with k.parallel([*outer, floor_div(length, segments.vector)]) as loops:
+                column, start = k.mul(loops[-1], segments.vector), k.constant(0)
+                for at, step in zip([*loops[:-1], column], segments.nest.operands[1].steps, strict=True):
                     start = k.add(start, k.mul(at, k.stride(step)))
                 self._vector(loops[:-1], None, column, start, None)
         k.finish(self.op)
@@ -160,21 +160,21 @@ class _Padded:
         total: Dim | None,
     ) -> None:
         """Find and store the elements from a column of a row on; `behind` is the next row, where it may be reached."""
-        k, runs = self.k, self.runs
+        k, segments = self.k, self.segments
         places = [self._row(row, column)]
         if behind is not None:
             exists = None
-            if runs.rows != 1 and not is_multiple(runs.rows * runs.length, runs.vector):
+            if segments.rows != 1 and not is_multiple(segments.rows * segments.length, segments.vector):
                 exists = k.compare("slt", behind[0], self.extents[0])
             places.append(self._row(behind, k.sub(column, self.extents[-1]), exists))
-        values = k.value(FragmentOp([self._element(places, column, lane) for lane in range(runs.vector)]))
-        lanes = range(runs.vector)
-        if total is None or is_multiple(total, runs.vector):
+        values = k.value(FragmentOp([self._element(places, column, lane) for lane in range(segments.vector)]))
+        lanes = range(segments.vector)
+        if total is None or is_multiple(total, segments.vector):
             k.insert(StoreFragmentOp(values, self.target, start, lanes, wide=True))
             return
         left = k.sub(k.size(total), start)
         k.either(
-            k.compare("sge", left, runs.vector),
+            k.compare("sge", left, segments.vector),
             lambda: k.insert(StoreFragmentOp(values, self.target, start, lanes, wide=True)) and None,
             lambda: k.insert(StoreFragmentOp(values, self.target, start, lanes, valid=left)) and None,
         )
@@ -192,7 +192,7 @@ class _Padded:
         last = self._last
         place = k.sub(k.mul(column, self.strides[last]), self.pads[last])
         step = known(self.strides[last])
-        is_near = step is not None and abs(step) * self.runs.vector < -_OUTSIDE
+        is_near = step is not None and abs(step) * self.segments.vector < -_OUTSIDE
         if inside is not None and is_near and self.op.mode.data is PadMode.CONSTANT:
             return Row(index, k.select(inside, place, _OUTSIDE), None)
         return Row(index, place, inside)

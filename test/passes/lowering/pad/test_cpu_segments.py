@@ -1,4 +1,5 @@
-"""Padding by runs of neighbours, compiled for the CPU, against the meaning of the op: every mode, every kind of row."""
+"""Padding by contiguous segments, compiled for the CPU, against the meaning of the op: every mode, every kind of row.
+"""
 
 from __future__ import annotations
 
@@ -39,34 +40,34 @@ def padded(
 @pytest.mark.parametrize("bits", widths())
 @pytest.mark.parametrize("mode", MODES)
 def test_modes(mode: PadMode, bits: int) -> None:
-    assert padded((2, 5, 37), (0, 2, 3), (2, 9, 51), mode, bits=bits) == {"runs"}
+    assert padded((2, 5, 37), (0, 2, 3), (2, 9, 51), mode, bits=bits) == {"segments"}
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("element", ["float64", "float16", "int8", "bool", "int64"])
 def test_element_types(mode: PadMode, element: str) -> None:
-    assert padded((3, 21), (1, 20), (5, 70), mode, element=element) == {"runs"}
+    assert padded((3, 21), (1, 20), (5, 70), mode, element=element) == {"segments"}
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("pre", "length", "out"), [(-3, 40, 30), (-3, 40, 50), (9, 2, 60), (4, 1, 19), (100, 33, 260)])
 def test_crops_and_many_repetitions(mode: PadMode, pre: int, length: int, out: int) -> None:
-    assert padded((3, length), (0, pre), (3, out), mode) == {"runs"}
+    assert padded((3, length), (0, pre), (3, out), mode) == {"segments"}
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_of_several_tasks(mode: PadMode) -> None:
-    assert padded((5000,), (777,), (10001,), mode) == {"runs"}
+    assert padded((5000,), (777,), (10001,), mode) == {"segments"}
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_sizes_of_the_run(mode: PadMode) -> None:
-    assert padded((4, 19), ("n", "m"), ("3*n", "3*m"), mode, names=("n", "m")) == {"runs"}
+    assert padded((4, 19), ("n", "m"), ("3*n", "3*m"), mode, names=("n", "m")) == {"segments"}
 
 
 @pytest.mark.parametrize("mode", [PadMode.CONSTANT, PadMode.WRAP])
-def test_what_moves_with_an_axis_is_part_of_its_runs(mode: PadMode) -> None:
-    assert padded((3, 7, 5), (0, 4, 0), (3, 25, 5), mode) == {"runs"}
+def test_what_moves_with_an_axis_is_part_of_its_segments(mode: PadMode) -> None:
+    assert padded((3, 7, 5), (0, 4, 0), (3, 25, 5), mode) == {"segments"}
 
 
 def test_a_fill_that_is_given() -> None:
@@ -75,7 +76,7 @@ def test_a_fill_that_is_given() -> None:
         return [network.add(PadOp(x, [1, 5], t("float32", 5, 40), PadMode.CONSTANT, fill))]
 
     inputs = [random_array(RNG, "float32", (3, 30)), np.full(1, 7, np.float32)]
-    assert check_compiled([t("float32", 3, 30), t("float32", 1)], build, inputs) == {"runs"}
+    assert check_compiled([t("float32", 3, 30), t("float32", 1)], build, inputs) == {"segments"}
 
 
 @pytest.mark.parametrize("mode", [PadMode.EDGE, PadMode.REFLECT])

@@ -57,14 +57,15 @@ def lower(op: PadOp, lowering: Lowering) -> bool:
     line = None if lane_axes(op.output.type) else _line(op, lowering)
     if line is None:
         return False
-    k = lowering.kernel("runs")
-    _Runs(k, op, line, lowering).write()
+    k = lowering.kernel("segments")
+    _Segments(k, op, line, lowering).write()
     k.finish(op)
     return True
 
 
 def _line(op: PadOp, lowering: Lowering) -> Line | None:
-    """The rows that are runs; None where rows are copies, or neighbours of the result are none in the input."""
+    """The rows as contiguous segments; None where rows are copies, or neighbours of the result are none in the input.
+    """
     sizes, results = dims(op.input.type), dims(op.output.type)
     columns = list(zip(op.pre.dims(), op.strides(), sizes, results, strict=True))
     moved = [axis for axis, (pre, step, size, result) in enumerate(columns) if (pre, step) != (0, 1) or size != result]
@@ -85,7 +86,7 @@ def _line(op: PadOp, lowering: Lowering) -> Line | None:
     return Line(nest, tuple(other for other in moved if other != axis), pre * factor, size * factor, result * factor)
 
 
-class _Runs:
+class _Segments:
     """The kernel of one op."""
 
     def __init__(self, k: KernelBuilder, op: PadOp, line: Line, lowering: Lowering) -> None:
@@ -135,33 +136,40 @@ class _Row:
     """A part of a row of the result: from `start` to `end`."""
 
     def __init__(
-        self, runs: _Runs, target: list[SSAValue], source: list[SSAValue], start: SSAValue, end: SSAValue
+        self, segments: _Segments, target: list[SSAValue], source: list[SSAValue], start: SSAValue, end: SSAValue
     ) -> None:
-        self.runs, self.k, self.target, self.source, self.start, self.end = runs, runs.k, target, source, start, end
+        self.segments, self.k, self.target, self.source, self.start, self.end = (
+            segments,
+            segments.k,
+            target,
+            source,
+            start,
+            end,
+        )
 
     def between(self, inside: SSAValue | None, fill: SSAValue) -> None:
         """What lies before the input, the part of the input, and what lies behind it."""
-        k, runs = self.k, self.runs
-        low = k.min(k.max(runs.pre, self.start), self.end)
+        k, segments = self.k, self.segments
+        low = k.min(k.max(segments.pre, self.start), self.end)
         if inside is not None:
             low = k.select(inside, low, self.end)
-        high = k.min(k.max(k.add(runs.pre, runs.length), low), self.end)
+        high = k.min(k.max(k.add(segments.pre, segments.length), low), self.end)
         before = after = fill
-        if self.runs.op.mode.data is PadMode.EDGE:
-            before = runs.code.load(0, [*self.source, k.constant(0)])
-            after = runs.code.load(0, [*self.source, k.sub(runs.length, 1)])
+        if self.segments.op.mode.data is PadMode.EDGE:
+            before = segments.code.load(0, [*self.source, k.constant(0)])
+            after = segments.code.load(0, [*self.source, k.sub(segments.length, 1)])
         self._put(self.start, low, lambda _: before)
-        self._copy(low, high, k.sub(low, runs.pre), 1)
+        self._copy(low, high, k.sub(low, segments.pre), 1)
         self._put(high, self.end, lambda _: after)
 
     def wrap(self) -> None:
         def part(low: SSAValue, high: SSAValue, first: SSAValue, _: SSAValue) -> None:
             self._copy(low, high, self.k.sub(low, first), 1)
 
-        self._repetitions(self.runs.length, part)
+        self._repetitions(self.segments.length, part)
 
     def reflect(self) -> None:
-        k, length = self.k, self.runs.length
+        k, length = self.k, self.segments.length
         last = k.sub(length, 1)
         period = k.max(last, 1)
 
@@ -179,7 +187,7 @@ class _Row:
         """`part(low, high, first, number)` for each repetition of the input: where its part of this row begins and
         ends, and where it itself begins.
         """
-        k, pre = self.k, self.runs.pre
+        k, pre = self.k, self.segments.pre
         begin = self._quotient(k.sub(self.start, pre), period)
         end = k.add(self._quotient(k.sub(k.sub(self.end, pre), 1), period), 1)
 
@@ -200,14 +208,14 @@ class _Row:
 
     def _copy(self, low: SSAValue, high: SSAValue, source: SSAValue, direction: int) -> None:
         """Elements of the input from `source` on, in the order of memory or backwards."""
-        code = self.runs.code
+        code = self.segments.code
         self._put(low, high, lambda at: code.load(0, [*self.source, source], [(at, direction)]))
 
     def _put(self, low: SSAValue, high: SSAValue, element: Callable[[SSAValue], SSAValue]) -> None:
-        code, target = self.runs.code, [*self.target, low]
+        code, target = self.segments.code, [*self.target, low]
         along_row(
             self.k,
             self.k.sub(high, low),
-            self.runs.lanes,
+            self.segments.lanes,
             lambda at: code.store(element(at), 1, target, [(at, 1)]),
         )
