@@ -123,7 +123,7 @@ def _load_stock(pass_name: str) -> type[ModulePass]:
     return factory()
 
 
-def law(text: str) -> str:
+def summary(text: str) -> str:
     """The first sentence of a description, on one line."""
     paragraph = " ".join(text.strip().split("\n\n")[0].split())
     return re.split(r"(?<=[.!?])\s+(?=[A-Z`])", paragraph)[0] or "(no description)"

@@ -27,7 +27,7 @@ from mlirt.runtime.run_state import MAIN, RunState, StateView
 from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.stop_request import StopRequest
-from mlirt.runtime.symbol_values import GUESS, Shape, settled_sizes
+from mlirt.runtime.symbol_values import GUESS, Shape, refined_sizes
 
 LayerAround = Callable[[str], AbstractContextManager[object]]
 """What surrounds the launches of a layer."""
@@ -245,7 +245,7 @@ class ExecutionContext:
         """Run once and say when each stage began and ended."""
         with self._lock:
             arrays = self._checked(feeds) + self._run_number()
-            program = self._settled(arrays)
+            program = self._program_for(arrays)
             start = _now()
             program.upload(arrays)
             uploaded = _now()
@@ -268,7 +268,7 @@ class ExecutionContext:
         arrays = self._checked(feeds)
         with self._lock:
             arrays += self._run_number()
-            program = self._settled(arrays)
+            program = self._program_for(arrays)
             program.upload(arrays)
         return ResidentRun(program, self)
 
@@ -278,7 +278,7 @@ class ExecutionContext:
         arrays = self._checked(feeds)
         with self._lock:
             arrays += self._run_number()
-            program = self._settled(arrays)
+            program = self._program_for(arrays)
             program.upload(arrays)
             times = program.profile()
         return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
@@ -297,7 +297,7 @@ class ExecutionContext:
         launches = self._manifest.launches
         with self._lock:
             arrays += self._run_number()
-            program = self._settled(arrays)
+            program = self._program_for(arrays)
             program.upload(arrays)
             program.profile(lambda index: around(launches[index].layer))
             found = self._downloaded(program, MAIN)
@@ -362,7 +362,7 @@ class ExecutionContext:
     ) -> Program:
         """Run with what the run's own sizes were last time, and again where they turn out to be others."""
         try:
-            return self._run_until_settled(arrays, given, stop)
+            return self._run_until_stable(arrays, given, stop)
         except InvalidInputError as error:
             self._sizes = dict.fromkeys(self._sizes, GUESS)
             raise error if self._state is None else self._state.explain(error, sequence) from error
@@ -370,7 +370,7 @@ class ExecutionContext:
             self._sizes = dict.fromkeys(self._sizes, GUESS)  # those of a run that failed would be in the next one's way
             raise
 
-    def _run_until_settled(
+    def _run_until_stable(
         self, arrays: Sequence[np.ndarray], given: Mapping[int, np.ndarray], stop: StopRequest | None
     ) -> Program:
         told = ""
@@ -390,8 +390,10 @@ class ExecutionContext:
             if size < 0:
                 raise InvalidInputError(f"the inputs give the size {told} the value {size}; a size is at least 0")
             self._sizes[told] = size
-            self._sizes = settled_sizes(self._manifest, self._shapes_of(arrays), self._sizes, told)
-        raise InvalidInputError(f"the sizes {', '.join(self._sizes)} do not settle: one changes while the network runs")
+            self._sizes = refined_sizes(self._manifest, self._shapes_of(arrays), self._sizes, told)
+        raise InvalidInputError(
+            f"the sizes {', '.join(self._sizes)} do not converge: one changes while the network runs"
+        )
 
     def _fitting_program(self, arrays: Sequence[np.ndarray], told: str) -> Program:
         """The program for the sizes; those behind `told`, guesses all, may be of a run that they do not fit any more.
@@ -412,7 +414,7 @@ class ExecutionContext:
                     raise
         raise AssertionError("one of the guesses is the last one")
 
-    def _settled(self, arrays: Sequence[np.ndarray]) -> Program:
+    def _program_for(self, arrays: Sequence[np.ndarray]) -> Program:
         """The program for these inputs, whose data may decide about sizes."""
         if self._checks:
             self._run(arrays, {}, None).wait()
@@ -493,7 +495,7 @@ class ExecutionContext:
         key = (shapes, tuple(self._sizes.values()))
         program = self._programs.get(key)
         if program is None and self._sizes:
-            self._sizes = settled_sizes(self._manifest, shapes, self._sizes)
+            self._sizes = refined_sizes(self._manifest, shapes, self._sizes)
             program = self._programs.get(key := (shapes, tuple(self._sizes.values())))
         if program is None:
             program = self._prepare(shapes)

@@ -115,7 +115,7 @@ class LaunchProofs:
         integers = {i: one.value for i, one in enumerate(launch.args) if isinstance(one, IntArgument)}
         values = [value for value in integers.values() if isinstance(value, int)]
         if len(values) == len(integers):
-            return self._settled(contracts, [integers.get(i, 0) for i in range(len(launch.args))])
+            return self._fixed_terms(contracts, [integers.get(i, 0) for i in range(len(launch.args))])
         for contract in contracts:
             try:
                 given = {
@@ -129,7 +129,7 @@ class LaunchProofs:
                 continue
         return None
 
-    def _settled(self, contracts: Sequence[Contract], given: Sequence[object]) -> Terms | None:
+    def _fixed_terms(self, contracts: Sequence[Contract], given: Sequence[object]) -> Terms | None:
         """What a launch without symbols touches."""
         found = (one.extents_of(given, (1, 1, 1)) for one in contracts)
         extents = next((one for one in found if not isinstance(one, str)), None)

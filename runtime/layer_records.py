@@ -139,7 +139,7 @@ def _format(record: Record) -> str:
 
 
 def _length(length: object, values: Mapping[str, int]) -> int:
-    """A length; -1 where it is not settled."""
+    """A length; -1 where it is not known."""
     try:
         return evaluate(parse(length, values), values)
     except ExpressionError:

@@ -181,7 +181,7 @@ def size_and_digest(header: bytes) -> tuple[int, str]:
 
 
 def _layout(sizes: Mapping[str, int], digests: Mapping[str, str]) -> tuple[bytes, dict[str, int], int]:
-    """The index, and the offsets in it; its own length moves the offsets, so it is padded to a settled length."""
+    """The index, and the offsets in it; its own length moves the offsets, so it is padded to a fixed length."""
     reserved = sum(len(json.dumps(name)) + 120 for name in sizes) + 16
     position = _HEADER.size + reserved
     offsets: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What the shapes of one run settle: symbol values, buffer sizes, memory, and every kernel argument as a number.
+"""What the shapes of one run determine: symbol values, buffer sizes, memory, and every kernel argument as a number.
 
 Pure arithmetic over a manifest, the same for every device. A mismatch of the caller's shapes is an InvalidInputError; a
 plan whose formulas make no sense for legal shapes is a PlanError.

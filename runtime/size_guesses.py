@@ -13,18 +13,18 @@ from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.program import Branch, Loop, Program, SizeCheck, Step, never_run, parts
 
 
-def settled(program: Sequence[Step], values: Mapping[str, int], known: str | None = None) -> dict[str, int]:
+def refined(program: Sequence[Step], values: Mapping[str, int], known: str | None = None) -> dict[str, int]:
     """The values of the symbols, those of branches made to agree with a side.
 
     The run has told the value of the symbol `known`, and all before it have been right.
     """
-    settling = _Settling(dict(values), known)
-    settling.follow(program)
-    return settling.values
+    refinement = _Refinement(dict(values), known)
+    refinement.follow(program)
+    return refinement.values
 
 
 @dataclass
-class _Settling:
+class _Refinement:
     values: dict[str, int]
     known: str | None
     side: int = 0

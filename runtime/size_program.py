@@ -50,7 +50,7 @@ class SizeProgram:
         return list(dict.fromkeys(str(step[1]) for step in self._steps if step[0] == "value"))
 
     def sizes(self, values: Mapping[str, Sequence[int]], symbols: Mapping[str, int]) -> dict[str, int]:
-        """The sizes that these values of inputs and symbols settle."""
+        """The sizes that these values of inputs and symbols determine."""
         known, results = dict(symbols), list[int | None]()
         for step in self._steps:
             result = _result(step, results, values, known)

@@ -6,7 +6,7 @@ from mlirt.errors import InvalidInputError, PlanError, UnmetConditionError
 from mlirt.runtime.expressions import ExpressionError, evaluate, to_text
 from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.runtime.profile_ranges import check_profiles
-from mlirt.runtime.size_guesses import settled
+from mlirt.runtime.size_guesses import refined
 
 Shape = tuple[int, ...]
 
@@ -49,11 +49,11 @@ def symbol_values(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[st
     return values
 
 
-def settled_sizes(
+def refined_sizes(
     manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[str, int], known: str | None = None
 ) -> dict[str, int]:
     """What the run's own sizes are best taken for, where the run has told what the symbol `known` is."""
-    values = settled(manifest.program, bind_symbols(manifest, shapes, sizes), known)
+    values = refined(manifest.program, bind_symbols(manifest, shapes, sizes), known)
     return {name: values[name] for name in manifest.sizes}
 
 

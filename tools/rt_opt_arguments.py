@@ -190,13 +190,15 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
 
 
 def pass_list() -> str:
-    """One line for each pass: its name and its law; those of plugins, ours, then the names of xDSL's."""
+    """One line for each pass: its name and its summary; those of plugins, ours, then the names of xDSL's."""
     brought = registry.plugin_passes()
-    laws = {name: registry.law(inspect.cleandoc(_own_doc(one))) for name, one in brought.items()}
-    laws |= {registry.name_of(path): registry.law(registry.description(path)) for path in registry.pass_paths()}
-    own = [f"  {name:34} {laws[name]}" for name in [*sorted(brought), *sorted(laws.keys() - brought.keys())]]
+    summaries = {name: registry.summary(inspect.cleandoc(_own_doc(one))) for name, one in brought.items()}
+    summaries |= {
+        registry.name_of(path): registry.summary(registry.description(path)) for path in registry.pass_paths()
+    }
+    own = [f"  {name:34} {summaries[name]}" for name in [*sorted(brought), *sorted(summaries.keys() - brought.keys())]]
     others = textwrap.fill(
-        ", ".join(sorted(registry.stock_passes().keys() - laws.keys())),
+        ", ".join(sorted(registry.stock_passes().keys() - summaries.keys())),
         118,
         initial_indent="  ",
         subsequent_indent="  ",

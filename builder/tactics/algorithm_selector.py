@@ -92,7 +92,7 @@ class AlgorithmSelector(Protocol):
         ...
 
     def report_algorithms(self, contexts: Sequence[AlgorithmContext], choices: Sequence[Algorithm]) -> None:
-        """Told what was taken for each layer, once all is settled."""
+        """Told what was taken for each layer, once all is decided."""
         ...
 
 

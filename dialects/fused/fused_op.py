@@ -64,7 +64,7 @@ class IndexOp(IRDLOperation):
 
 @irdl_op_definition
 class SizeOp(IRDLOperation):
-    """A size that is settled by the shapes of a run, as an `index`: the divisor of a mean over symbolic dimensions.
+    """A size that is determined by the shapes of a run, as an `index`: the divisor of a mean over symbolic dimensions.
 
     Example: `%n = fused.size {value = "h*w"} : index`
     """
@@ -219,7 +219,7 @@ def bind_dims(
 
 
 def numbers_of(space: Sequence[Dim], env: Mapping[str, int]) -> list[int]:
-    """Dimensions as numbers; raises `InvalidInputError` with the name of a symbol that no operand settles."""
+    """Dimensions as numbers; raises `InvalidInputError` with the name of a symbol that no operand determines."""
     try:
         return [evaluate(dim, env) for dim in space]
     except KeyError as error:

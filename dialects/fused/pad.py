@@ -39,7 +39,7 @@ class PadModeAttr(EnumAttribute[PadMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class PadOp(FusedOp):
-    """`result[i..] = input[i * stride - pre ..]`, where a position outside of the input is settled by `mode`.
+    """`result[i..] = input[i * stride - pre ..]`, where a position outside of the input is determined by `mode`.
 
     | mode | position p outside of 0 .. n - 1 |
     |---|---|

@@ -52,7 +52,7 @@ _OPS = {op.name: op for op in Trt.operations}
 
 @dataclass(eq=False)
 class Value:
-    """A tensor of the network: an SSA value, an array, or a promise of either.
+    """A tensor of the network: an SSA value, an array, or either of them, made when it is first read.
 
     `numbers` are the elements as dimensions, where the tensor is small and they follow from the shapes of the inputs.
     `narrow` is what the elements stand for where the model gives them a type that is stored in a wider one.
@@ -124,7 +124,7 @@ class Network:
         self.nodes_read = 0
         self.location: LocationAttr = UnknownLoc()
         self.assumed = assumed or {}
-        self.misfits = 0
+        self.mismatches = 0
         self.fresh_names: list[str] = []
         self.moving_names: set[str] = set()
         self._inferred: dict[Hashable, list[Tensor]] = {}
@@ -166,7 +166,7 @@ class Network:
         return self.emit_many(op, operands, 1, **properties)[0]
 
     def emit_as(self, type_: Tensor, op: str, operands: Operands, **properties: object) -> Value:
-        """Append an op whose operands and properties do not settle its result type."""
+        """Append an op whose operands and properties do not determine its result type."""
         return self._emit(op, operands, [type_], properties)[0]
 
     def emit_many(self, op: str, operands: Operands, results: int, **properties: object) -> list[Value]:
@@ -194,7 +194,7 @@ class Network:
         self.append(made)
         return [Value(type_, ssa) for type_, ssa in zip(types, made.results, strict=True)]
 
-    def promised(self, type_: Tensor, make: Callable[[], SSAValue], numbers: Numbers) -> Value:
+    def deferred(self, type_: Tensor, make: Callable[[], SSAValue], numbers: Numbers) -> Value:
         """A value whose elements are known as dimensions; `make` gives the tensor, should somebody read it as data."""
         location, block = self.location, self.block
 

@@ -11,9 +11,9 @@ from mlirt.dialects.length_requirements import equal
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import numpy_dtype
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import require_lengths
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import Array
-from mlirt.frontend.importing.run_time_sizes import require_lengths
 from mlirt.frontend.importing.source_node import SourceNode
 
 

@@ -6,7 +6,8 @@ from mlirt.errors import UnsupportedError
 
 
 class ValueNeededError(UnsupportedError):
-    """A value that shapes the network is known only at run time; `inputs` are the graph inputs that would settle it."""
+    """A value that shapes the network is known only at run time; `inputs` are the graph inputs that would determine it.
+    """
 
     def __init__(self, message: str, inputs: tuple[str, ...] = ()) -> None:
         super().__init__(message)

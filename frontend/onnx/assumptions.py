@@ -33,7 +33,7 @@ class Reading:
     """A network under assumptions, and how many branches and declared ranks made no sense under them."""
 
     module: ModuleOp
-    misfits: int
+    mismatches: int
 
 
 def best_reading(read: Callable[[Assumptions], Reading]) -> ModuleOp:
@@ -54,7 +54,7 @@ class _Search:
         self.first_error: UnsupportedError | InvalidModelError | None = None
 
     def run(self, assumed: Assumptions) -> None:
-        if self.readings >= MAX_READINGS or (self.best is not None and self.best.misfits == 0):
+        if self.readings >= MAX_READINGS or (self.best is not None and self.best.mismatches == 0):
             return
         self.readings += 1
         try:
@@ -68,5 +68,5 @@ class _Search:
                 raise
             self.first_error = self.first_error or error
         else:
-            if self.best is None or found.misfits < self.best.misfits:
+            if self.best is None or found.mismatches < self.best.mismatches:
                 self.best = found

@@ -77,7 +77,7 @@ def _read_both(net: Network, node: Node, arms: Sequence[Callable[[], Sequence[Va
 
 def _refusing(net: Network, like: Arm, error: InvalidModelError) -> Arm:
     """A side that ends the run with an error, and for the types' sake has results."""
-    net.misfits += 1
+    net.mismatches += 1
 
     def refuse() -> list[Value]:
         never = net.constant(np.array(False))

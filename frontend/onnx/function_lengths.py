@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from mlirt.dialects.broadcasting import repeated_to
 from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim
+from mlirt.frontend.importing.data_dependent_sizes import require_lengths
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import require_lengths
 from mlirt.frontend.onnx.node import Node
 
 

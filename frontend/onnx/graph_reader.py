@@ -189,7 +189,7 @@ class GraphReader:
         constant = constant_of(numbers, numpy_dtype(kind))
         if constant is not None:
             return self.net.constant(constant)
-        return self.net.promised(tensor(kind, numbers.shape), make, numbers)
+        return self.net.deferred(tensor(kind, numbers.shape), make, numbers)
 
     def _expanded(self, node: Node, proto: NodeProto) -> list[Value]:
         """A node without a handler, read as the nodes of its function's body."""

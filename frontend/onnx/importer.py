@@ -55,7 +55,7 @@ def import_model(
         scope = Scope(opsets(proto), function_table(proto.functions), folder=source.folder, stored=source.stored)
         read_inputs(proto.graph, net, scope, input_shapes or {}, constants or {})
         outputs = GraphReader(net).read_graph(proto.graph, scope, more)
-        reading = Reading(_module(proto, net, outputs, more), net.misfits + _other_ranks(proto, outputs))
+        reading = Reading(_module(proto, net, outputs, more), net.mismatches + _other_ranks(proto, outputs))
         scope.values.clear()  # those not read yet refer to one another, and would keep arrays without a reader
         return reading
 

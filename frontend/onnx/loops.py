@@ -103,7 +103,7 @@ class LoopMaker:
             if wider == self.types:
                 return made
             self.types = wider
-        raise self.node.unsupported("the shapes of what it carries do not settle")
+        raise self.node.unsupported("the shapes of what it carries do not converge")
 
     def _read_once(self) -> LoopBody:
         net, count = self.net, len(self.net.fresh_names)

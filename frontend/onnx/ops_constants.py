@@ -9,8 +9,8 @@ import numpy as np
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import number, size_of, sizes_of
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import number, size_of, sizes_of
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
 from mlirt.frontend.onnx.node import Node, scalar

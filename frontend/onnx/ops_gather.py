@@ -8,8 +8,8 @@ from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, minimum, product
 from mlirt.dialects.symbolic_bounds import at_most
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import coordinates, require_lengths, true_positions
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import coordinates, require_lengths, true_positions
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 

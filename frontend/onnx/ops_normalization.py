@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mlirt.dialects.length_requirements import multiple
 from mlirt.dialects.symbolic import product
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import require_lengths
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.normalization import (
     batch_normalized,
@@ -16,7 +17,6 @@ from mlirt.frontend.importing.normalization import (
     standardized,
     standardized_groups,
 )
-from mlirt.frontend.importing.run_time_sizes import require_lengths
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlirt.dialects.symbolic import Dim
+from mlirt.frontend.importing.data_dependent_sizes import sizes_of
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import sizes_of
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 

@@ -8,8 +8,8 @@ from mlirt.dialects.length_requirements import equal
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import clamped, number, require_lengths, size_of
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import clamped, number, require_lengths, size_of
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node, scalar
 

@@ -12,9 +12,9 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import is_unknown, tensor
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import elements_of, number, require_lengths, size_of, sizes_of
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import numbers_from
-from mlirt.frontend.importing.run_time_sizes import elements_of, number, require_lengths, size_of, sizes_of
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_for_certain
@@ -164,7 +164,7 @@ def shape(net: Network, node: Node) -> Value:
         whole = net.emit("shape", [x])
         return net.ssa(layers.along(net, whole, 0, start, end - start))
 
-    return net.promised(tensor(layers.element_type("int64"), [len(wanted)]), make, numbers_from(wanted))
+    return net.deferred(tensor(layers.element_type("int64"), [len(wanted)]), make, numbers_from(wanted))
 
 
 def _clamped(axis: int, rank: int) -> int:
@@ -182,7 +182,7 @@ def size(net: Network, node: Node) -> Value:
         return net.ssa(layers.reduce(net, "prod", net.emit("shape", [x]), [0], keep_dims=False))
 
     numbers = numbers_from([count]).reshape(())
-    return net.promised(tensor(layers.element_type("int64"), []), make, numbers)
+    return net.deferred(tensor(layers.element_type("int64"), []), make, numbers)
 
 
 @onnx_op("Expand")

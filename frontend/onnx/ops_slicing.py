@@ -10,8 +10,8 @@ from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import clamped, elements_of, number, require_lengths, size_of
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import clamped, elements_of, number, require_lengths, size_of
 from mlirt.frontend.importing.slice_bounds import window
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node

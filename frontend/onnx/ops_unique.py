@@ -8,8 +8,8 @@ import numpy as np
 
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import number, true_positions
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import number, true_positions
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 

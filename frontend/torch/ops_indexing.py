@@ -11,8 +11,8 @@ from mlirt.dialects.broadcasting import common_length
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import is_bool
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.data_dependent_sizes import coordinates, true_positions
 from mlirt.frontend.importing.network import Network, Value
-from mlirt.frontend.importing.run_time_sizes import coordinates, true_positions
 from mlirt.frontend.torch.call import Call
 from mlirt.frontend.torch.handlers import aten_op
 from mlirt.frontend.torch.truth_values import as_bool

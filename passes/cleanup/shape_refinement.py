@@ -31,11 +31,11 @@ def refine(layer: TensorOp, arithmetic: ShapeArithmetic, ctx: Context) -> Tensor
     if constant is not None:
         replace(layer, insert_before(layer, constant))
         return None
-    settled = _with_known_shapes(layer, arithmetic)
-    if settled is not None:
-        insert_before(layer, settled)
-        replace(layer, *settled.results)
-        layer = settled
+    refined = _with_known_shapes(layer, arithmetic)
+    if refined is not None:
+        insert_before(layer, refined)
+        replace(layer, *refined.results)
+        layer = refined
     refine_results(layer)
     return layer
 

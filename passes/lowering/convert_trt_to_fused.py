@@ -69,7 +69,7 @@ def _convert(function: Operation, ctx: Context) -> None:
 
 
 def _known_symbols(function: Operation) -> frozenset[str]:
-    """The names of dimensions that the inputs of a function settle, or that ops in it give a value."""
+    """The names of dimensions that the inputs of a function determine, or that ops in it give a value."""
     types = [argument.type for region in function.regions for block in region.blocks for argument in block.args]
     given = {name for of in types if is_tensor(of) for length in dims(of) for name in symbols(length)}
     return frozenset(given | {op.symbol.data for op in function.walk() if isinstance(op, DefineSizeOp)})

@@ -50,7 +50,7 @@ class BoundShapes:
         self._given[name] = shape
 
     def _check_built(self, name: str, shape: tuple[int, ...]) -> None:
-        """Raise `InvalidInputError` for a length that the network leaves open and the engine has settled."""
+        """Raise `InvalidInputError` for a length that the network leaves open and that is fixed in the engine."""
         built = next((one.known_shape for one in self._manifest.inputs if one.name == name), ())
         for axis, (length, own) in enumerate(zip(shape, built, strict=False)):
             if isinstance(own, int) and own != length:
@@ -152,5 +152,5 @@ class BoundShapes:
             values = bind_symbols(self._manifest, shapes, {})
         except MlirtError:
             return {}
-        settled = {name: value for name, value in values.items() if name not in self._manifest.sizes}
-        return settled | self._size_program.sizes(self._values(), settled)
+        known = {name: value for name, value in values.items() if name not in self._manifest.sizes}
+        return known | self._size_program.sizes(self._values(), known)

@@ -124,7 +124,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         return True
 
     def get_tensor_shape(self, name: str) -> Dims:
-        """The lengths, as far as the shapes of the inputs settle them; -1 for the others."""
+        """The lengths, as far as the shapes of the inputs determine them; -1 for the others."""
         self.engine.tensor(name)
         return self._shapes.shape_of(name)
 
@@ -182,7 +182,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         return not self._unread_shapes()
 
     def get_max_output_size(self, name: str) -> int:
-        """The bytes that an output takes at most, as far as the shapes of the inputs settle it; else -1.
+        """The bytes that an output takes at most, as far as the shapes of the inputs determine it; else -1.
 
         Of lengths that only the data tell it is the largest that they may have (feature 12.14).
         """

@@ -124,8 +124,8 @@ def test_no_launch_asks_its_contract_alone(tiny: Maker, monkeypatch: pytest.Monk
     parts.manifest["buffers"][1]["last"] = 101
     parts.manifest["buffers"][4].update(first=101, last=103)
     binder = ShapeBinder(make_plan(parts.manifest, parts.sections, parts.weights).manifest)
-    settled_launches = len(asked)
-    assert settled_launches <= 2
+    bound_launches = len(asked)
+    assert bound_launches <= 2
     for n in (2, 3, 4):
         binder.bind([(n, 4)])
-        assert len(asked) == settled_launches
+        assert len(asked) == bound_launches

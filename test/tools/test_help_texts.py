@@ -71,7 +71,7 @@ def test_the_test_sees_what_is_wrong() -> None:
 def test_every_pass_is_listed_with_a_sentence() -> None:
     own = [line.split(maxsplit=1) for line in pass_list().partition("\n\n")[0].splitlines()]
     assert sorted(name for name, _ in own) == list(registry.pass_names())
-    assert {name: law for name, law in own if _problem(law)} == {}
+    assert {name: summary for name, summary in own if _problem(summary)} == {}
 
 
 @pytest.mark.parametrize("name", sorted({*registry.pass_names(), *registry.stock_passes()}))

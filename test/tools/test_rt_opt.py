@@ -133,7 +133,7 @@ def test_a_network_that_no_memory_holds(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err == f"{path}: error: there is too little memory for this network\n"
 
 
-def test_help_lists_passes_with_their_law(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_passes_with_their_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     text = capsys.readouterr().out
     assert "verify-dominance" in text

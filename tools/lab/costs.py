@@ -48,7 +48,7 @@ _BOTH = 2  # a multiplication and an addition
 def machine_of(target: Target, precision: str) -> Machine:
     """The machine that kernels for a target run on, as far as is known of it; of a CPU a usual server core is assumed.
 
-    Estimates tell two pipelines apart, on the same machine. They are no promise of a time.
+    Estimates tell two pipelines apart, on the same machine. They do not predict a time.
     """
     if target.kind == "cuda":
         gpu = target.gpu

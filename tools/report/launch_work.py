@@ -17,7 +17,7 @@ _PRODUCTS = ("matmul", "contraction", "gemm", "product", "cublas")
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """A tensor that a launch touches; lengths that no shape settles are None."""
+    """A tensor that a launch touches; lengths that no shape determines are None."""
 
     name: str
     dtype: str

@@ -69,7 +69,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class Row:
-    """Where a row of the input starts, where the first of a vector's elements lies along it before the mode settles
+    """Where a row of the input starts, where the first of a vector's elements lies along it before the mode determines
     that, and whether there is such a row (None: surely).
     """
 

@@ -115,7 +115,7 @@ class Scalars:
         return self.from_index(position)
 
     def size(self, length: Dim) -> SSAValue:
-        """A length, which may be settled only by the shapes of a run, as a number of this type."""
+        """A length, which may be determined only by the shapes of a run, as a number of this type."""
         return self.constant(length) if isinstance(length, int) else self.from_index(self.add_op(SizeOp(length)))
 
     def from_index(self, position: SSAValue) -> SSAValue:

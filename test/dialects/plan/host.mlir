@@ -1,5 +1,5 @@
 // RUN: rt-opt %s | rt-opt | filecheck %s
-// The host program: buffers, views, launches with arguments that the shapes settle.
+// The host program: buffers, views, launches with arguments that the shapes determine.
 
 // CHECK-LABEL: func.func @main
 func.func @main(%x: tensor<?x3xf32, #trt.dims<["n", "3"]>>) -> (tensor<?x3xf32, #trt.dims<["n", "3"]>>) {

@@ -28,7 +28,7 @@ def engines(network: trt.INetworkDefinition, layer: trt.ILayer) -> list[EngineLi
     ctx = RtContext()
     module = network_module(network, ctx)
     compiled = build(module.clone(), ctx, "cpu")
-    run_passes(module, ctx, "define-run-time-sizes,propagate-shapes")
+    run_passes(module, ctx, "define-data-dependent-sizes,propagate-shapes")
     return [ReferenceEngine(module, ctx), compiled]
 
 

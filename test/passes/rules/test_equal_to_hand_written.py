@@ -76,11 +76,11 @@ def one_relu_by_rule(ctx: Context, module: ModuleOp) -> None:
 def test_the_same_ir(
     by_rule: Callable[[Context, ModuleOp], None], by_hand: Callable[[Context, ModuleOp], None], text: str
 ) -> None:
-    def until_settled(ctx: Context, module: ModuleOp) -> None:
+    def until_stable(ctx: Context, module: ModuleOp) -> None:
         for _ in range(8):  # by hand one sweep is made; rules look again at what has changed
             by_hand(ctx, module)
 
-    assert after(text, by_rule) == after(text, until_settled)
+    assert after(text, by_rule) == after(text, until_stable)
 
 
 def test_the_networks_have_what_rules_look_for() -> None:

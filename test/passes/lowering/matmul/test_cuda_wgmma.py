@@ -91,7 +91,7 @@ def test_stages_go_round_while_warpgroups_take_turns(
 @pytest.mark.parametrize("depth", [0, 16])
 @pytest.mark.parametrize("choice", ["64x64s2", "128x64s2", "64x64s2c2", "64x64s3t"])
 def test_a_sum_may_have_no_terms(choice: str, depth: int) -> None:
-    """Its length is settled by the run; no copy of a box is waited for then."""
+    """Its length is determined by the run; no copy of a box is waited for then."""
     text = product_text((70, 16), (88, 16), (70, 88), "f16", (False, True))
     for rows in (70, 88):
         text = text.replace(f"tensor<{rows}x16xf16>", f'tensor<{rows}x?xf16, #trt.dims<["{rows}", "16*s"]>>')

@@ -31,7 +31,7 @@ from mlirt.passes.cleanup.shape_refinement import refine, refine_results, update
 
 
 @dataclass(frozen=True)
-class DefineRunTimeSizesPass(ModulePass):
+class DefineDataDependentSizesPass(ModulePass):
     """Give layers whose shape is an operand that depends on data their shape as properties, in symbols.
 
     `trt.define_size` says what each symbol stands for in a run; the run ends with an error where a reshape asks for
@@ -51,7 +51,7 @@ class DefineRunTimeSizesPass(ModulePass):
         %y = trt.resize nearest %x {output_dims = #trt.dims<["size0", "size1", "size2", "size3"]>} : ...
     """
 
-    name = "define-run-time-sizes"
+    name = "define-data-dependent-sizes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:

@@ -1,4 +1,4 @@
-// RUN: rt-opt %s --split-input-file -p define-run-time-sizes,dce,cse,verify-dominance | filecheck %s
+// RUN: rt-opt %s --split-input-file -p define-data-dependent-sizes,dce,cse,verify-dominance | filecheck %s
 
 // Both lengths may be placeholders, so that each is computed; their product must be 12.
 // CHECK-LABEL: @reshape
