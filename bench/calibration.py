@@ -1,4 +1,4 @@
-"""How long calibrating ResNet-50 takes, in how much memory, and what an engine on bytes weighs against one in float32.
+"""How long calibrating ResNet-50 takes, in how much memory, and what an engine in int8 weighs against one in float32.
 
     python bench/calibration.py [--target cpu] [--images 500] [--batch 4]
 

@@ -2,7 +2,7 @@
 
     python bench/gpu_int8.py [--network resnet50] [--batches 32] [--heuristic] [--layers 12] [--folder DIR]
 
-onnxruntime's static quantiser puts QuantizeLinear and DequantizeLinear around the layers: signed bytes without zero
+onnxruntime's static quantiser puts QuantizeLinear and DequantizeLinear around the layers: int8 without zero
 points between them, weights with a scale for each output channel. All contestants run in turns on one stream. Prints
 for each batch size the milliseconds and their ratios, how far our bytes are from onnxruntime's on the CPU, which runs
 the quantised network, and the layers that take the most time in int8 beside their time in half precision.

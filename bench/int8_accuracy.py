@@ -1,4 +1,4 @@
-"""What open networks lose on bytes: text that is read, text that is found, which way up a page is, and digits.
+"""What open networks lose in int8: text that is read, text that is found, which way up a page is, and digits.
 
     PYTHONPATH=examples python bench/int8_accuracy.py MODELS DATA [--only reading,finding,turning,digits]
                                                       [--target cpu] [--accuracy 0.98]
@@ -56,7 +56,7 @@ class Asked:
 
 
 def engines(model: Any, samples: Sequence[Array], asked: Asked) -> tuple[EngineLike, EngineLike, str]:
-    """The engine in float32, the one on bytes with the recommended method, and what was measured."""
+    """The engine in float32, the one in int8 with the recommended method, and what was measured."""
     target = asked.target
     found = mlirt.calibrate(model, samples, "entropy", target=target)
     assert found.samples is not None

@@ -1,4 +1,4 @@
-"""Makes a network of bytes out of one of floats, as users of onnxruntime do, so that both sides have the same one.
+"""Makes a network of int8 out of one of floats, as users of onnxruntime do, so that both sides have the same one.
 
 `python bench/quantized_model.py MODEL FOLDER [--signed]` writes FOLDER/model.onnx, in which onnxruntime's static
 quantiser has put QuantizeLinear and DequantizeLinear around the layers: bytes between layers (unsigned, or signed
@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("model", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--signed", action="store_true", help="signed bytes between layers")
+    parser.add_argument("--signed", action="store_true", help="int8 between layers")
     options = parser.parse_args()
     quantization: Any = import_module("onnxruntime.quantization")
     kinds = quantization.QuantType

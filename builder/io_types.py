@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, element_name, element_of, element_type, is_bool, is_float, tensor
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.errors import InvalidInputError, InvalidModelError
-from mlirt.frontend.network.scaled_int8 import bytes_of_numbers, numbers_of_bytes
+from mlirt.frontend.network.scaled_int8 import int8_of_numbers, numbers_of_int8
 from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 
 
@@ -36,7 +36,7 @@ def change_types(module: ModuleOp, ctx: RtContext, inputs: Mapping[str, str], ou
             append = _before(last, name)
             reach = _reach(name, wanted, ranges)
             last.operands[position] = (
-                _cast(value, wanted, append) if reach is None else bytes_of_numbers(value, reach, ctx.weights, append)
+                _cast(value, wanted, append) if reach is None else int8_of_numbers(value, reach, ctx.weights, append)
             )
     for position, name in enumerate(input_names(function)):
         argument = block.args[position]
@@ -49,7 +49,7 @@ def change_types(module: ModuleOp, ctx: RtContext, inputs: Mapping[str, str], ou
         value = Rewriter.replace_value_with_new_type(argument, tensor(wanted, dims(argument.type)))
         value.name_hint = hint
         append = _before(first, name)
-        number = value if reach is None else numbers_of_bytes(value, reach, ctx.weights, append)
+        number = value if reach is None else numbers_of_int8(value, reach, ctx.weights, append)
         number = number if element_of(number.type) == own else _cast(number, own, append)
         for use in uses:
             use.operation.operands[use.index] = number

@@ -69,7 +69,7 @@ def _add_formats(add: Add) -> None:
     )
     add("--fp16", action="store_true", help="compute in half precision where the target can")
     add("--tf32", action="store_true", help="let matrix units read float32 with 10 bits of mantissa")
-    add("--int8", action="store_true", help="compute products on bytes")
+    add("--int8", action="store_true", help="compute products in int8")
     add(
         "--sparsity",
         choices=("disable", "enable", "force"),

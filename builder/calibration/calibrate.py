@@ -64,7 +64,7 @@ def calibrate(
     target: where the network runs meanwhile, "cpu", "cuda" or "auto".
     before_fusion: count every tensor, so that the scales fit every target; False leaves out those that exist only
         inside of a fused layer. None: as TensorRT's calibrator of this algorithm does.
-    measure: run some batches on bytes, and warn where the outputs are more than 5 % off; False: "auto" is "entropy".
+    measure: run some batches in int8, and warn where the outputs are more than 5 % off; False: "auto" is "entropy".
     channels: look at the channels of what products read too, so that each is rounded as finely as its numbers need, and
         the mean of what is computed stays. False: one scale for each tensor and no more, as TensorRT has it.
     input_shapes: other dimensions for inputs, as for `compile`.

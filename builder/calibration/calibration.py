@@ -69,9 +69,9 @@ class Calibration:
     def loss(self) -> str:
         """The measured error as a sentence without an end."""
         if self.error is None:
-            return "the error of the outputs on bytes was not measured"
+            return "the error of the outputs in int8 was not measured"
         size = f"{self.error.error:.2%} of their size (worst batch {self.error.worst:.2%})"
-        return f"the outputs on bytes are off by {size} with the scales of {self.error.method}"
+        return f"the outputs in int8 are off by {size} with the scales of {self.error.method}"
 
     @property
     def ranges(self) -> dict[str, float]:

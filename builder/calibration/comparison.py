@@ -1,4 +1,4 @@
-"""Which calibration method fits a network best: its outputs on bytes against those in float32, method by method."""
+"""Which calibration method fits a network best: its outputs in int8 against those in float32, method by method."""
 
 from __future__ import annotations
 

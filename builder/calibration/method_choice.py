@@ -18,7 +18,7 @@ from mlirt.passes.quantization.explicit_networks import is_explicit
 from mlirt.passes.quantization.tensor_ranges import set_ranges
 
 WARN_ABOVE = 0.05
-"""The relative error of the outputs on bytes beyond which a calibration warns."""
+"""The relative error of the outputs in int8 beyond which a calibration warns."""
 _MAX_ERROR = 0.01
 _SAMPLES = 8  # batches that methods are measured on
 _NAMED = 3  # layers that a warning names
@@ -53,7 +53,7 @@ def measured(
 ) -> list[MethodError]:
     """The error of each calibration on the first few batches; none for a network whose outputs are no floats.
 
-    The exact outputs are those of the engine that was observed; only the engines on bytes are built for this, whose
+    The exact outputs are those of the engine that was observed; only the engines in int8 are built for this, whose
     kernels the build of the network will need too.
     """
     if is_explicit(collection.module):
@@ -66,13 +66,13 @@ def measured(
     for name, calibration in calibrations.items():
         if collection.progress is not None:
             collection.progress(f"measuring {name}", len(errors), len(calibrations))
-        outputs = _on_bytes(collection, calibration, feeds)
+        outputs = _in_int8(collection, calibration, feeds)
         worst = max(relative_error([ours], [theirs]) for ours, theirs in zip(outputs, exact, strict=True))
         errors.append(MethodError(name, relative_error(outputs, exact), worst))
     return errors
 
 
-def _on_bytes(collection: Collection, calibration: Calibration, feeds: Sequence[Feeds]) -> list[dict[str, Array]]:
+def _in_int8(collection: Collection, calibration: Calibration, feeds: Sequence[Feeds]) -> list[dict[str, Array]]:
     module, ctx = collection.module.clone(), apart(collection.ctx)
     set_ranges(module, calibration.ranges, calibration.channels)
     run_passes(module, ctx, "insert-scales")  # the end of the phase that the network has been through
@@ -82,7 +82,7 @@ def _on_bytes(collection: Collection, calibration: Calibration, feeds: Sequence[
 
 
 def warn_of_error(collection: Collection, found: Calibration, kept: Sequence[Feeds]) -> None:
-    """Say what a network loses on bytes where that is much, which layers lose it, and what to do."""
+    """Say what a network loses in int8 where that is much, which layers lose it, and what to do."""
     if found.error is None or found.error.error <= WARN_ABOVE:
         return
     text = f"INT8: {found.loss}, {_responsible(collection, found, kept)}; {_advice(found)}"

@@ -55,7 +55,7 @@ def _methods(errors: Sequence[MethodError]) -> Iterator[str]:
     rows = [(one.method, f"{one.error:.3%}", f"{one.worst:.3%}") for one in sorted(errors, key=lambda one: one.worst)]
     yield "<h2>Methods</h2>"
     yield (
-        "<p>The outputs of the network on bytes against those in float32, on a few of the samples: the root mean "
+        "<p>The outputs of the network in int8 against those in float32, on a few of the samples: the root mean "
         "squared difference over the root mean square, of all samples and of the one that loses most.</p>"
     )
     yield html_table(["method", "#error", "#worst sample"], rows)

@@ -1,4 +1,4 @@
-"""`mlirt.sensitivity`: what each layer alone costs on bytes, and which to keep in float for a wanted accuracy."""
+"""`mlirt.sensitivity`: what each layer alone costs in int8, and which to keep in float for a wanted accuracy."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ METRICS: Mapping[str, Metric] = {"closeness": closeness, "same_answers": same_an
 
 @dataclass
 class Sensitivity:
-    """`losses`: what each layer alone on bytes loses of the accuracy 1, the worst first.
+    """`losses`: what each layer alone in int8 loses of the accuracy 1, the worst first.
 
-    `accuracy` is that with all of them on bytes, or, where a target was given, with those in `kept` in float.
+    `accuracy` is that with all of them in int8, or, where a target was given, with those in `kept` in float.
     """
 
     losses: dict[str, float]
@@ -97,7 +97,7 @@ def sensitivity(
     progress: Progress | None = None,
     config: BuildConfig | None = None,
 ) -> Sensitivity:
-    """Rank a network's layers by what they lose on bytes, and keep the worst in float until a target is met.
+    """Rank a network's layers by what they lose in int8, and keep the worst in float until a target is met.
 
     calibration: as for `compile`. data: as for `calibrate`; `limit` batches of it are run.
     accuracy_target: between 0 and 1; None only ranks.
@@ -130,7 +130,7 @@ def losses_of_layers(
 
 @dataclass
 class _Trial:
-    """Runs the switched network on the samples with some of its layers on bytes."""
+    """Runs the switched network on the samples with some of its layers in int8."""
 
     engine: Engine
     switches: Mapping[str, str]
@@ -158,14 +158,12 @@ class _Trial:
         trial.exact = trial.outputs(())
         return trial
 
-    def outputs(self, on_bytes: Collection[str]) -> Outputs:
-        flags = {
-            switch: np.full([1] * self.ranks[switch], layer in on_bytes) for layer, switch in self.switches.items()
-        }
+    def outputs(self, in_int8: Collection[str]) -> Outputs:
+        flags = {switch: np.full([1] * self.ranks[switch], layer in in_int8) for layer, switch in self.switches.items()}
         return [self.engine.run({**feeds, **flags}) for feeds in self.feeds]
 
-    def accuracy(self, on_bytes: Collection[str]) -> float:
-        return self.score(self.outputs(on_bytes), self.exact)
+    def accuracy(self, in_int8: Collection[str]) -> float:
+        return self.score(self.outputs(in_int8), self.exact)
 
     def losses(self, progress: Progress | None) -> dict[str, float]:
         """What each layer loses alone."""

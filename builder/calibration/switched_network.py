@@ -1,4 +1,4 @@
-"""A network with a switch for each layer that could compute on bytes: one build, and any mix of precisions to run.
+"""A network with a switch for each layer that could compute in int8: one build, and any mix of precisions to run.
 
 %y = trt.convolution %x, %w          becomes     %y = trt.convolution %x, %w
                                                  %b = trt.convolution %x in 8 bits, %w in 8 bits
@@ -42,13 +42,13 @@ def switched(module: ModuleOp, ctx: Context) -> tuple[ModuleOp, dict[str, str]]:
         if value not in rounded:
             rounded[value] = quantized_and_back(value, names[layer], found, weights_of(ctx))
         name = name_of(layer)
-        switches[name] = f"compute on bytes: {name}"
+        switches[name] = f"compute in int8: {name}"
         _switch(entry_function(copy), layer, rounded[value], found, switches[name], ctx)
     return copy, switches
 
 
 def _switch(function: FuncOp, layer: TensorOp, rounded: SSAValue, steps: Steps, name: str, ctx: Context) -> None:
-    """Let the readers of a layer read its version on bytes where the input `name` is true."""
+    """Let the readers of a layer read its version in int8 where the input `name` is true."""
     block, axis = layer.parent, weight_axis(layer)
     weights = array_of(layer.operands[1], ctx)
     assert block is not None

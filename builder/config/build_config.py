@@ -46,7 +46,7 @@ class BuildConfig:
     """"cuda", "cpu", "reference" (NumPy), or "auto", which is cuda where there is a GPU, else cpu."""
     precision: str = field(default="fp32", metadata=setting(checks.one_of(*PRECISIONS)))
     """What numbers are computed in: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of
-    mantissa; "fp16", which permits half precision; "int8", which computes products on bytes, or "int8+fp16". Where no
+    mantissa; "fp16", which permits half precision; "int8", which computes products in int8, or "int8+fp16". Where no
     half precision is to be had, as on a CPU, it is float32 all the same. A network that is in half precision itself is
     computed in float32 unless that is permitted; its inputs and outputs keep their types.
     """

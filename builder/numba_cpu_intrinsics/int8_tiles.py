@@ -13,13 +13,13 @@ _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 FOUR = 4
 """Bytes whose products fall into one lane."""
 
-# (accumulators, four unsigned bytes in each lane, four signed ones in each lane) -> the accumulators with the products
+# (accumulators, four uint8 in each lane, four signed ones in each lane) -> the accumulators with the products
 # added.
 DotAdd = Callable[[Value, Any, "Weights"], Value]
 
 
 class Weights:
-    """A vector of four signed bytes in each lane; what a processor needs of it besides is made once."""
+    """A vector of four int8 in each lane; what a processor needs of it besides is made once."""
 
     def __init__(self, builder: Any, llvm: Any, lanes: int) -> None:
         self.builder, self.llvm, self.lanes = builder, llvm, lanes
@@ -82,7 +82,7 @@ def best_dot_add(context: Any, lanes: int) -> DotAdd:
     return _by_pairs
 
 
-def four_bytes(builder: Any, memory: Memory, at: Any, count: int) -> Any:
+def four_int8(builder: Any, memory: Memory, at: Any, count: int) -> Any:
     """The next four bytes as one number, only `count` of which are read."""
     if count == FOUR:
         place = builder.bitcast(memory.at(at), _I32.as_pointer())

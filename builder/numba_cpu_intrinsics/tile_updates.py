@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mlirt.builder.numba_cpu_intrinsics.int8_tiles import FOUR, best_dot_add, four_bytes, weights_at
+from mlirt.builder.numba_cpu_intrinsics.int8_tiles import FOUR, best_dot_add, four_int8, weights_at
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
@@ -100,7 +100,7 @@ def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int) 
         deep = update.after("at", FOUR * u)
         for i in range(rows):
             count = last if u == depth - 1 else FOUR
-            four = four_bytes(builder, update.x, update.rows.at(deep, i), count)
+            four = four_int8(builder, update.x, update.rows.at(deep, i), count)
             word = Value(builder, four, types.int32).splat(lanes)
             for j, weight in enumerate(weights):
                 accumulators[i * columns + j] = dot_add(accumulators[i * columns + j], word.llvm, weight)

@@ -73,7 +73,7 @@ def _load(valid_type: Any) -> Any:
 @intrinsic(prefer_literal=True)
 def tile_load(context: Any, x: Any, at: Any, row_step: Any, rows: Any, columns: Any, lanes: Any) -> Any:
     """`tile[i, j] = x[at + i * row_step + j * lanes ..]`."""
-    # Sums of bytes stay whole numbers.
+    # Sums of int8 stay whole numbers.
     element = types.int32 if x.element == "int32" else types.float32
     tile, number = Tile(rows.literal_value, columns.literal_value, lanes.literal_value, element), types.int64
     return tile(x, number, number, rows, columns, lanes), _load(None)

@@ -57,7 +57,7 @@ def check_range(
     model: as for `compile`.
     feeds: arrays by input for one run, or several such mappings. Inputs without an array get random numbers: floats in
         [-1, 1], whole numbers 0 or 1; their dynamic dimensions are 1.
-    precision: "fp16" or "bf16"; "int8+fp16" is checked as if no layer computed on bytes.
+    precision: "fp16" or "bf16"; "int8+fp16" is checked as if no layer computed in int8.
     profiles, layer_precisions, input_shapes, constants: settings of `config`, as for `compile`.
 
     Raises `InvalidInputError` for feeds that do not fit the inputs, and `UnsupportedError` for a network with a plugin

@@ -19,7 +19,7 @@ _INT32 = 2.0**31
 _BYTES = (element_type("int8"), element_type("uint8"))
 
 
-def works_on_bytes(func: FuncOp) -> bool:
+def works_on_int8(func: FuncOp) -> bool:
     """Whether a kernel reads or writes integers of 8 bits, or rounds to integers: quantised numbers."""
     if any(isa(arg.type, Memory) and arg.type.element_type in _BYTES for arg in func.body.block.args):
         return True

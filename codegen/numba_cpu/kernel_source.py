@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.hints import isa
 
-from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_bytes
+from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_int8
 from mlirt.codegen.numba_cpu.lane_reductions import LaneReductions
 from mlirt.codegen.numba_cpu.lane_source import LaneLoop
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
@@ -54,7 +54,7 @@ class KernelSource(LaneReductions):
     def __init__(self, func: FuncOp) -> None:
         super().__init__()
         self.func = func
-        if works_on_bytes(func):
+        if works_on_int8(func):
             self.rules = {**self.rules, **EXACT_RULES}
         self._tile_functions: list[str] = []
         for name in _PARAMETERS:

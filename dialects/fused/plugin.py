@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class PluginOp(PluginCall, FusedOp):
     """What a plugin computes from its inputs; it is called by the host, with the addresses of its tensors.
 
-    C1: the plugin has a name. C2: the state is a row of unsigned bytes. C3: formulas name dimensions of the operands.
+    C1: the plugin has a name. C2: the state is a row of uint8. C3: formulas name dimensions of the operands.
 
     Example: `%y = fused.plugin %state, %x {plugin = "Twice", version = "1",
     made = [tensor<?xf32, #trt.dims<["2*x0.0"]>>]} : (tensor<4xui8>, tensor<3xf32>) -> tensor<6xf32>`

@@ -94,7 +94,7 @@ class AmxClearOp(Instruction):
 class AmxDotAddOp(Instruction):
     """`sum[i, j][p, l] += sum over b < depth of x[x_at + (i * pixels + p) * step + b] * w[w_at + ..]`, exactly.
 
-    `x` has unsigned bytes. `w` has signed ones: line b / 4 has `columns` x 16 lanes of four bytes, as
+    `x` has uint8. `w` has signed ones: line b / 4 has `columns` x 16 lanes of four bytes, as
     `kernel.tile_dot_add` reads them. `pixels` and `depth` are those of `kernel.amx_begin`.
 
     Example: `kernel.amx_dot_add %x[%i] step %s, %w[%k] {rows = 2 : i64, columns = 2 : i64, pixels = 14 : i64}

@@ -92,7 +92,7 @@ class MapFragmentOp(IRDLOperation):
         require(yields, f"{self.name}: the region yields one element of {self.result.type}")
 
 
-def _is_byte(element: Attribute) -> bool:
+def _is_int8(element: Attribute) -> bool:
     return byte_width(element) == 1 and isa(element, IntegerType)
 
 
@@ -116,7 +116,7 @@ class SaturateFragmentOp(Instruction):
     rules = (
         Rule(
             "i32 become bytes",
-            lambda x: x.From.type == i32 and _is_byte(x.To.type),
+            lambda x: x.From.type == i32 and _is_int8(x.To.type),
             "i32 become bytes, not {From.type} {To.type}",
         ),
         _ONE_LENGTH,
@@ -151,7 +151,7 @@ class FloatFragmentOp(Instruction):
     rules = (
         Rule(
             "bytes become f32",
-            lambda x: x.To.type == f32 and _is_byte(x.From.type),
+            lambda x: x.To.type == f32 and _is_int8(x.From.type),
             "bytes become f32, not {From.type} {To.type}",
         ),
         _ONE_LENGTH,

@@ -31,7 +31,7 @@ class MmaKind(StrEnum):
     """float32 of which 13 bits are cut off; only warpgroups multiply them, as tensor copies round them."""
     S8 = auto()
     U8 = auto()
-    """Unsigned bytes on the left, signed ones on the right."""
+    """uint8 on the left, signed ones on the right."""
     E4M3 = auto()
     """8-bit floats, held as bytes; only warpgroups multiply them."""
 
@@ -147,7 +147,7 @@ class MmaOp(Instruction):
             "only warpgroups multiply {kind}",
         ),
         Rule(
-            "accumulators are i32 of bytes and else f32, factors are packed in i32",
+            "accumulators are i32 of int8 and else f32, factors are packed in i32",
             lambda x: _given(x) == _expected(x),
             lambda x: f"takes ({', '.join(map(str, _expected(x)))}), not ({', '.join(map(str, _given(x)))})",
         ),

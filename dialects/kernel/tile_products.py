@@ -1,4 +1,4 @@
-"""Register tiles that take up what lies in memory: products, dot products of bytes, extremes of windows.
+"""Register tiles that take up what lies in memory: products, dot products of int8, extremes of windows.
 
 They are one instruction: each vector `tile[i, j, :]` becomes a combination of itself with what row `i` of `x` and a
 panel of weights have for it. Rows from number `rows` on read what the last row before them reads, so that nothing

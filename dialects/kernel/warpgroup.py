@@ -121,7 +121,7 @@ class WarpgroupMmaOp(Instruction):
             lambda x: f"columns are a multiple of 8 up to {_MAX_COLUMNS}, not {x.columns}",
         ),
         Rule(
-            "a thread has `columns / 2` accumulators, i32 of bytes and else f32",
+            "a thread has `columns / 2` accumulators, i32 of int8 and else f32",
             lambda x: x.accumulator == _accumulator_type(x),
             lambda x: f"the accumulators are {_accumulator_type(x)}, not {x.accumulator}",
         ),

@@ -14,7 +14,7 @@ BYTES = (i8, ui8)
 
 
 def multiplies_int8(left: Attribute, right: Attribute) -> bool:
-    """Whether tensors of these types are bytes with signed bytes as weights, whose products are summed in int32."""
+    """Whether tensors of these types are bytes with int8 as weights, whose products are summed in int32."""
     return element_of(left) in BYTES and element_of(right) == i8
 
 
@@ -24,7 +24,7 @@ def multiplies_float8(left: Attribute, right: Attribute) -> bool:
 
 
 def sum_element(left: Attribute, right: Attribute) -> Attribute:
-    """The element type of a sum of products: int32 for bytes with signed bytes, float32 for 8-bit floats, else that of
+    """The element type of a sum of products: int32 for bytes with int8, float32 for 8-bit floats, else that of
     the operands.
     """
     if multiplies_float8(left, right):
@@ -33,7 +33,7 @@ def sum_element(left: Attribute, right: Attribute) -> Attribute:
 
 
 def check_products(op: TensorOp, constraint: str, bias: SSAValue | None = None, *, float8: bool = False) -> None:
-    """Raise unless the first two operands are numbers of one type, or bytes and signed bytes, and the bias fits.
+    """Raise unless the first two operands are numbers of one type, or bytes and int8, and the bias fits.
 
     8-bit floats have products only where `float8` says so.
     """
@@ -44,4 +44,4 @@ def check_products(op: TensorOp, constraint: str, bias: SSAValue | None = None, 
         numbers(op, constraint, left)
     elif bias is not None:
         found = element_of(bias.type)
-        require(found == i32, f"{constraint}: the bias of {op.name} on bytes needs element type i32, not {found}")
+        require(found == i32, f"{constraint}: the bias of {op.name} in int8 needs element type i32, not {found}")

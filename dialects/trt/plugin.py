@@ -24,7 +24,7 @@ class PluginOp(PluginCall, TensorOp):
     bytes `state`. `made` are the types of the results; their dimensions are formulas over those of the operands, where
     `x0.1` is dimension 1 of the first tensor behind the state.
 
-    C1: the plugin has a name. C2: the state is a row of unsigned bytes. C3: formulas name dimensions of the operands.
+    C1: the plugin has a name. C2: the state is a row of uint8. C3: formulas name dimensions of the operands.
 
     Example: `%y = trt.plugin %state, %x {plugin = "Twice", version = "1",
     made = [tensor<?xf32, #trt.dims<["2*x0.0"]>>]} : (tensor<4xui8>, tensor<3xf32>) -> tensor<6xf32>`

@@ -22,7 +22,7 @@ from mlirt.frontend.importing.dimension_names import identifier
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.imported_op import copied
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.network.scaled_int8 import numbers_of_bytes
+from mlirt.frontend.network.scaled_int8 import numbers_of_int8
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import DataType, numpy_name
 from mlirt.tensorrt.dims import MAX_DIMS
@@ -69,7 +69,7 @@ class Emission:
         """An input as numbers, where it is bytes with a range, and in the type that the layers of a model take."""
         value, wanted = argument, tensor.model_dtype
         if tensor.range is not None and tensor.dtype is DataType.INT8 and wanted is not DataType.INT8:
-            value = numbers_of_bytes(value, max(map(abs, tensor.range)), self.store, self.block.add_op)
+            value = numbers_of_int8(value, max(map(abs, tensor.range)), self.store, self.block.add_op)
         if wanted is None or element_of(value.type) == element_type(numpy_name(wanted)):
             return value
         made = IdentityOp.cast(value, element_type(numpy_name(wanted)), named(tensor.name))

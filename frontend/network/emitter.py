@@ -21,7 +21,7 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.known_values import known_value
 from mlirt.frontend.network.record import LayerRecord
-from mlirt.frontend.network.scaled_int8 import bytes_of_numbers
+from mlirt.frontend.network.scaled_int8 import int8_of_numbers
 from mlirt.tensorrt.data_types import DataType, numpy_name
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class LayerEmitter:
     def converted(self, value: SSAValue, to: DataType, range: tuple[float, float] | None) -> SSAValue:
         """The elements in another type; numbers become bytes by the tensor's range, where it has one."""
         if to is DataType.INT8 and is_float(element_of(value.type)) and range is not None:
-            return bytes_of_numbers(value, max(map(abs, range)), self.emission.store, self.append)
+            return int8_of_numbers(value, max(map(abs, range)), self.emission.store, self.append)
         if to is DataType.INT8 and is_float(element_of(value.type)):
             raise InvalidModelError(f"{self.record.name}: numbers become INT8 by the tensor's dynamic range; set one")
         return self.cast(value, to)

@@ -17,7 +17,7 @@ from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.emitter import LayerEmitter
 from mlirt.frontend.network.loops import IRecurrenceLayer
-from mlirt.frontend.network.scaled_int8 import bytes_of_numbers, within_int32
+from mlirt.frontend.network.scaled_int8 import int8_of_numbers, within_int32
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.data_types import DataType, numpy_name
 
@@ -73,7 +73,7 @@ def _result(emission: Emission, tensor: ITensor) -> SSAValue:
         emission.block.add_op(op)
 
     if tensor.given_dtype is DataType.INT8 and is_float(element_of(value.type)) and tensor.range is not None:
-        return bytes_of_numbers(value, max(map(abs, tensor.range)), emission.store, append)
+        return int8_of_numbers(value, max(map(abs, tensor.range)), emission.store, append)
     if tensor.given_dtype is DataType.INT8 and is_float(element_of(value.type)):
         raise InvalidModelError(f"{tensor.name}: an output of INT8 stands for numbers by its dynamic range; set one")
     if element_of(value.type) == element_type("int64") and tensor.given_dtype is DataType.INT32:

@@ -21,14 +21,14 @@ _MAX_INT8 = 127.0
 Append = Callable[[Operation], object]
 
 
-def numbers_of_bytes(value: SSAValue, reach: float, store: WeightStore, append: Append) -> SSAValue:
+def numbers_of_int8(value: SSAValue, reach: float, store: WeightStore, append: Append) -> SSAValue:
     """`q * reach / 127` as float32."""
     wide = IdentityOp.cast(value, element_type("float32"))
     append(wide)
     return _scaled(wide.output, reach / _MAX_INT8, store, append)
 
 
-def bytes_of_numbers(value: SSAValue, reach: float, store: WeightStore, append: Append) -> SSAValue:
+def int8_of_numbers(value: SSAValue, reach: float, store: WeightStore, append: Append) -> SSAValue:
     """The nearest bytes q with `q * reach / 127`, the outermost ones beyond the range."""
     scaled = _scaled(value, _MAX_INT8 / reach, store, append)
     rounded = _op(UnaryOp, [scaled], {"kind": "round"}, append)

@@ -1,4 +1,4 @@
-"""Quantised networks: QuantizeLinear and DequantizeLinear as layers, ops on bytes as what they stand for."""
+"""Quantised networks: QuantizeLinear and DequantizeLinear as layers, ops in int8 as what they stand for."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from mlirt.frontend.onnx.quantized import is_zero
 
 @onnx_op("DynamicQuantizeLSTM", domain="com.microsoft")
 def quantized_lstm(net: Network, node: Node) -> Sequence[Value]:
-    """An LSTM whose input is rounded to bytes over its range, and the hidden state of a sequence before each step.
+    """An LSTM whose input is rounded to int8 over its range, and the hidden state of a sequence before each step.
 
     Where there are several sequences, onnxruntime finds one range for those of a thread: with how many threads it runs
     decides which numbers it gives. Here each sequence has its own.

@@ -37,7 +37,7 @@ __all__ = ["Extent", "KernelBuilder", "Stride"]
 # A size of the host program, or a value inside the kernel.
 Extent: TypeAlias = "Dim | SSAValue"
 _INDEX = IndexType()
-# Numbers that formulas consist of, and the limits of bytes; others tell layers apart.
+# Numbers that formulas consist of, and the limits of int8; others tell layers apart.
 _CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf"), -128.0, 127.0, 255.0})
 
 

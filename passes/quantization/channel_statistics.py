@@ -49,7 +49,7 @@ class ChannelStatistics:
     means: Array
 
     def needs(self, range_: float, zero: int) -> Array:
-        """The scale that each channel needs so that signed bytes with a zero point reach all that came.
+        """The scale that each channel needs so that int8 with a zero point reach all that came.
 
         What lies beyond the tensor's range is clipped. Infinite where bytes are to reach a number on that side of zero
         on which they have none.

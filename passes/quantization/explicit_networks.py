@@ -43,14 +43,14 @@ def needs_ranges(module: ModuleOp) -> bool:
     if has_conversions(module):
         return False
     ops = list(module.walk())
-    return any(map(_multiplies_floats, ops)) or not any(map(_has_bytes, ops))
+    return any(map(_multiplies_floats, ops)) or not any(map(_has_int8, ops))
 
 
 def _multiplies_floats(op: Operation) -> bool:
     return isinstance(op, _PRODUCTS) and is_float(element_of(op.operands[0].type))
 
 
-def _has_bytes(op: Operation) -> bool:
+def _has_int8(op: Operation) -> bool:
     elements = [element_of(value.type) for value in (*op.operands, *op.results) if is_tensor(value.type)]
     return any(byte_width(element) == 1 and not is_bool(element) for element in elements)
 

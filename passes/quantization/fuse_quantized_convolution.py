@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FuseQuantizedConvolutionPass(ModulePass):
-    """Make a convolution of dequantised bytes with dequantised constant weights an exact one of bytes.
+    """Make a convolution of dequantised bytes with dequantised constant weights an exact one of int8.
 
     Padding holds the input's zero point z, so that z times the sum of each kernel's weights is all that it adds; this
     and the bias, rounded to units of the product of both scales, are one integer bias. The sum is multiplied once: by

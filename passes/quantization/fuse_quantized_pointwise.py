@@ -21,7 +21,7 @@ from mlirt.passes.quantization.scalings import Scaling
 
 @dataclass(frozen=True)
 class FuseQuantizedPointwisePass(ModulePass):
-    """Compute dequantize > sum or product > quantize on bytes a and b, with few roundings and without a division.
+    """Compute dequantize > sum or product > quantize in int8 a and b, with few roundings and without a division.
 
     With float32 constants, in the order and with the roundings of onnxruntime's QLinearAdd and QLinearMul:
 

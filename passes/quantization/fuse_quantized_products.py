@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FuseQuantizedProductsPass(ModulePass):
-    """Make a product of dequantised bytes with dequantised constant weights an exact one of bytes.
+    """Make a product of dequantised bytes with dequantised constant weights an exact one of int8.
 
     The zero point of the left operand becomes a constant that is added to the sums: itself times the sum of each column
     of the weights. A dequantised bias that alone is added to a matrix product joins it. The sum is multiplied once: by

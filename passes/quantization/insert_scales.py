@@ -1,4 +1,4 @@
-"""Gives a network that was trained in float32 the scales with which its products are computed on bytes."""
+"""Gives a network that was trained in float32 the scales with which its products are computed in int8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts layers in front of the op that they replace: arithmetic on what bytes stand for, and rounding back to bytes."""
+"""Puts layers in front of the op that they replace: arithmetic on what bytes stand for, and rounding back to int8."""
 
 from __future__ import annotations
 

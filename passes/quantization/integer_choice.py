@@ -1,4 +1,4 @@
-"""Decides which layers of a network compute on bytes, and which of their operands are rounded for it."""
+"""Decides which layers of a network compute in int8, and which of their operands are rounded for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mlirt.passes.quantization.tensor_ranges import TensorRanges
 
 
 class IntegerChoice:
-    """`operands()` has the layers that compute on bytes, in order, with the operands that are rounded for each."""
+    """`operands()` has the layers that compute in int8, in order, with the operands that are rounded for each."""
 
     def __init__(self, module: ModuleOp, ranges: TensorRanges) -> None:
         self._block = entry_function(module).body.block
@@ -38,7 +38,7 @@ class IntegerChoice:
         additions = {op: self._residuals(op) for op in layers if is_residual(op) and op not in self._unsmoothed}
         self._chosen |= {op: positions for op, positions in additions.items() if positions}
         for op in reversed(layers):
-            if is_average(op) and op not in self._unsmoothed and self._is_between_integers(op) and self._has_bytes(op):
+            if is_average(op) and op not in self._unsmoothed and self._is_between_integers(op) and self._has_int8(op):
                 self._chosen[op] = (0,)
         self._warn()
         return {op: self._chosen[op] for op in layers if op in self._chosen}
@@ -88,14 +88,14 @@ class IntegerChoice:
         else:
             last = own[-1] if len(own) == 1 or self._is_later(op.operands[1], op.operands[0]) else own[0]
             positions = (1 - last,)
-        fits = all(self._has_range(op.operands[k]) and self._is_read_as_bytes(op.operands[k]) for k in positions)
+        fits = all(self._has_range(op.operands[k]) and self._is_read_as_int8(op.operands[k]) for k in positions)
         return positions if fits else ()
 
-    def _is_read_as_bytes(self, value: SSAValue) -> bool:
+    def _is_read_as_int8(self, value: SSAValue) -> bool:
         """Whether only the bytes of a tensor are stored: where a layer reads the numbers too, nothing is saved."""
         return all(use.operation in self._chosen or is_residual(use.operation) for use in value.uses)
 
-    def _has_bytes(self, op: TensorOp) -> bool:
+    def _has_int8(self, op: TensorOp) -> bool:
         """Whether a product reads the same bytes: for an average alone rounding would cost more than it saves."""
         return any(use.operation in self._chosen for use in op.operands[0].uses)
 
@@ -104,7 +104,7 @@ class IntegerChoice:
         return places[one.owner] > places[other.owner]  # pyright: ignore[reportArgumentType]
 
     def _is_between_integers(self, op: TensorOp) -> bool:
-        """Whether all that read a layer's result, through layers that round nothing, compute on bytes."""
+        """Whether all that read a layer's result, through layers that round nothing, compute in int8."""
         known = all(self._ranges.of(value) is not None for value in (op.operands[0], op.results[0]))
         readers = {use.operation for use in op.results[0].uses}
         return known and bool(readers) and all(map(self._reads_integers, readers))

@@ -1,4 +1,4 @@
-"""Quantised weights as signed bytes without a zero point, and biases as the integers that are added to their sums."""
+"""Quantised weights as int8 without a zero point, and biases as the integers that are added to their sums."""
 
 from __future__ import annotations
 

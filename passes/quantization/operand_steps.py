@@ -63,11 +63,11 @@ class OperandSteps:
         zero = 0 if any(map(is_padded, readers)) else known.best_zero(range_)
         needs = known.needs(range_, zero)
         top = float(needs.max(initial=0)) if zero else scale
-        has_one_step = _moves_bytes(value.owner) and not _joins_unequal(value.owner, axis, needs)
+        has_one_step = _moves_int8(value.owner) and not _joins_unequal(value.owner, axis, needs)
         return Steps(top or 1.0, axis, None if has_one_step else shares_of(needs), known.means, zero)
 
 
-def _moves_bytes(owner: Operation | Block) -> bool:
+def _moves_int8(owner: Operation | Block) -> bool:
     """Whether a layer would rather move bytes than numbers; transposes and reshapes are part of what is around them."""
     return isinstance(owner, Operation) and movement_of(owner) is not None and not isinstance(owner, ShuffleOp)
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuantizeLoneWeightsPass(ModulePass):
-    """Round constant float32 weights of convolutions, deconvolutions and biased products between bytes.
+    """Round constant float32 weights of convolutions, deconvolutions and biased products between int8 tensors.
 
-    A network that has been quantised around such a layer means it to be one of bytes, and onnxruntime takes it so. With
+    A network that has been quantised around such a layer means it to be one of int8, and onnxruntime takes it so. With
     a number on one side alone it stays float, and so does a layer that is asked to compute in another format. The
     weights get 256 steps from their least to their greatest number, zero included: step s = (high - low) / 255, zero
     point round(-128 - low / s). A constant bias is rounded to multiples of the input's scale times s.

@@ -1,4 +1,4 @@
-"""From exact sums of bytes to what the network reads: float32 numbers, or the bytes of the quantisation behind."""
+"""From exact sums of int8 to what the network reads: float32 numbers, or the bytes of the quantisation behind."""
 
 from __future__ import annotations
 

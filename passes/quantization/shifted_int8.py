@@ -1,4 +1,4 @@
-"""Signed bytes as unsigned ones that are 128 more: constants, conversions, and scales in front and behind."""
+"""int8 as unsigned ones that are 128 more: constants, conversions, and scales in front and behind."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def raised_array(array: Array) -> Array:
 
 
 def raised_bytes(value: SSAValue, write: Int8Layers) -> SSAValue:
-    """The unsigned version of signed bytes that something else computes."""
+    """The unsigned version of int8 that something else computes."""
     wide = write.cast(value, i32)
     return write.cast(write.binary(ElementwiseKind.SUM, wide, write.number_like(HALF, wide, i32)), ui8)
 
 
 def lowered_bytes(value: SSAValue, write: Int8Layers) -> SSAValue:
-    """The signed bytes again."""
+    """The int8 again."""
     wide = write.cast(value, i32)
     return write.cast(write.binary(ElementwiseKind.SUB, wide, write.number_like(HALF, wide, i32)), i8)
 

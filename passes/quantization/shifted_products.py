@@ -28,7 +28,7 @@ Product = ConvolutionOp | FullyConnectedOp | MatrixMultiplyOp
 
 
 def is_shiftable(op: Operation, ctx: Context) -> bool:
-    """Whether an op multiplies signed bytes with weights whose sums can be had."""
+    """Whether an op multiplies int8 with weights whose sums can be had."""
     if not isinstance(op, Product) or not multiplies_int8(op.operands[0].type, op.operands[1].type):
         return False
     known = array_of(op.operands[1], ctx) is not None

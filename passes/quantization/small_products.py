@@ -1,4 +1,4 @@
-"""The products of a network that would gain nothing on bytes: little work, in sums too short for the instructions."""
+"""The products of a network that would gain nothing in int8: little work, in sums too short for the instructions."""
 
 from __future__ import annotations
 

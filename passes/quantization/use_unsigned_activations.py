@@ -56,7 +56,7 @@ class UseUnsignedActivationsPass(ModulePass):
 
 
 class _Stretch:
-    """The signed bytes of a block that products read, and all that are moved from or to where these are."""
+    """The int8 of a block that products read, and all that are moved from or to where these are."""
 
     def __init__(self, block: Block, ctx: Context) -> None:
         self.block, self.ctx = block, ctx

@@ -1,7 +1,7 @@
 """mlirt: an open inference compiler and runtime.
 
 `compile` turns a trained network into an engine, as a `BuildConfig` says, `load` opens a saved plan file; both give an
-object with `run` and `save`. `calibrate` finds the scales with which a network computes on bytes. TensorRT's Python
+object with `run` and `save`. `calibrate` finds the scales with which a network computes in int8. TensorRT's Python
 names are here as well (`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first use, so that importing the
 package costs nothing.
 """

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("int8", 1e-6), ("int8+fp16", 1e-2)])
-def test_a_network_of_bytes(precision: str, tolerance: float) -> None:
+def test_a_network_of_int8(precision: str, tolerance: float) -> None:
     inputs: dict[str, Array] = {"x": np.random.default_rng(1).standard_normal((1, 3, 64, 64)).astype(np.float32)}
     ranges = mlirt.calibrate(network(), [inputs])
     want = mlirt.compile(network(), target="reference", precision="int8", calibration=ranges).run(inputs)["y"]

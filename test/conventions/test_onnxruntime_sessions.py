@@ -24,7 +24,7 @@ def test_nobody_else_makes_sessions() -> None:
 
 
 @pytest.mark.parametrize("make", [onnxruntime_session.cpu_session, cpu_peer.cpu_session])
-def test_products_of_bytes_do_not_saturate(make: Callable[[onnx.ModelProto], Any]) -> None:
+def test_products_of_int8_do_not_saturate(make: Callable[[onnx.ModelProto], Any]) -> None:
     """255 * 127 + 255 * 127 does not fit into 16 bits."""
     arrays = [np.full((4, 64), 255, np.uint8), np.full((64, 16), 127, np.int8)]
     model, feeds = one_node("MatMulInteger", arrays, 10, [1])

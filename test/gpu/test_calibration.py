@@ -44,7 +44,7 @@ def test_scales_are_those_of_the_cpu(method: str) -> None:
     assert again.to_bytes() == ours.to_bytes()
 
 
-def test_the_engine_on_bytes_is_close() -> None:
+def test_the_engine_on_int8_is_close() -> None:
     found = mlirt.calibrate(network(), samples(64), "minmax", batch_size=8, target="cuda")
     x = {"x": samples(8)}
     exact = mlirt.compile(network(), "cuda").run(x)["y"]

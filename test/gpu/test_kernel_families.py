@@ -188,13 +188,13 @@ BYTE_WINDOWS = {
     "tactic", ["cuda_wgmma:64x64s4", "cuda_wgmma:128x256s4", "cuda_tiles:64x64", "cuda_tiles:32x32p2"]
 )
 @pytest.mark.parametrize(("element", "result"), [("i8", "i8"), ("ui8", "f16")])
-def test_products_of_bytes(tactic: str, element: str, result: str) -> None:
+def test_products_of_int8(tactic: str, element: str, result: str) -> None:
     left, columns = (200, 272), 264
     inputs = {"x": random_bytes(left, element), "r": random_bytes((left[0], columns), "i8", 1)}
     check(quantized_product_text(left, columns, element, result, residual="i8", tactic=tactic), inputs, 0.0)
 
 
-def test_padding_of_bytes_with_a_value() -> None:
+def test_padding_of_int8_with_a_value() -> None:
     problem = Problem((2, 32, 19, 17), (40, 32, 3, 3), pre=(1,), post=(2,))
     inputs = {"x": random_bytes(problem.input, "ui8"), "r": random_bytes(problem.output, "i8", 1)}
     check(quantized_convolution_text(problem, "ui8", padding_value=113), inputs, 0.0)
@@ -204,7 +204,7 @@ def test_padding_of_bytes_with_a_value() -> None:
     ("element", "residual", "result"), [("i8", "", "i8"), ("ui8", "i8", "ui8"), ("i8", "ui8", "f32")]
 )
 @pytest.mark.parametrize("tactic", BYTE_WINDOWS)
-def test_convolutions_of_bytes(tactic: str, element: str, residual: str, result: str) -> None:
+def test_convolutions_of_int8(tactic: str, element: str, residual: str, result: str) -> None:
     problem = BYTE_WINDOWS[tactic]
     inputs = {"x": random_bytes(problem.input, element), "r": random_bytes(problem.output, residual or "i8", 1)}
     check(quantized_convolution_text(problem, element, result, residual=residual, tactic=tactic), inputs, 0.0)

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 SHAPE = (24, 40, 48)
 
 
-def bytes_times(scales_shape: tuple[int, ...], shape: tuple[int, ...] = SHAPE) -> np.ndarray:
+def int8_times(scales_shape: tuple[int, ...], shape: tuple[int, ...] = SHAPE) -> np.ndarray:
     """Bytes times scales, as a quantised network is folded: the largest number of a line is 127 of its scale."""
     scales = RNG.uniform(1e-3, 1e-2, scales_shape).astype(np.float32)
     numbers, axes = RNG.standard_normal(shape), tuple(np.flatnonzero(np.array(scales_shape) == 1))
@@ -42,7 +42,7 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     ids=lambda shape: "x".join(map(str, shape)),
 )
 def test_bytes_with_scales_of_any_lines(scales: tuple[int, ...]) -> None:
-    array = bytes_times(scales)
+    array = int8_times(scales)
     found = compact(array)
     assert found is not None
     assert found.scales is not None
@@ -63,7 +63,7 @@ def test_lines_whose_smallest_number_is_some_steps_from_zero(steps: int) -> None
 
 
 def test_lines_of_zeros_have_a_scale_too() -> None:
-    array = bytes_times((24, 1, 1))
+    array = int8_times((24, 1, 1))
     array[3] = 0
     array[0] = 0
     found = compact(array)
@@ -84,24 +84,24 @@ def test_halves() -> None:
 
 def test_what_would_lose_a_bit_stays() -> None:
     plain = RNG.standard_normal((64, 64)).astype(np.float32)
-    nearly = bytes_times((24, 1, 1))
+    nearly = int8_times((24, 1, 1))
     nearly[20, 30, 40] = np.nextafter(nearly[20, 30, 40], np.float32(np.inf))
-    negative_zero = bytes_times((1, 1, 1))
+    negative_zero = int8_times((1, 1, 1))
     negative_zero[-1, -1, -1] = -0.0
-    for array in (plain, nearly, negative_zero, plain.astype(np.float64), bytes_times((1, 1), (3, 4))):
+    for array in (plain, nearly, negative_zero, plain.astype(np.float64), int8_times((1, 1), (3, 4))):
         assert compact(array) is None
         assert same_bits(read_back(array), array)
 
 
 def test_the_stream_is_as_small_as_that() -> None:
-    array = bytes_times((1, 1, 48))
+    array = int8_times((1, 1, 48))
     assert len(stream({"w": array})) < array.nbytes / 4 + 1024
     assert len(stream({"w": array.astype(np.float16).astype(np.float32)})) < array.nbytes / 2 + 1024
 
 
 def changed(change: dict[str, Any]) -> bytes:
     """A stream with other entries in its header."""
-    whole = stream({"w": bytes_times((24, 1, 1))})
+    whole = stream({"w": int8_times((24, 1, 1))})
     length = int.from_bytes(whole[:8], "little")
     header = json.loads(whole[8 : 8 + length]) | change
     text = json.dumps(header).encode()

@@ -1,4 +1,4 @@
-"""Texts of networks with one convolution or int8 product, summed in int32 and rounded to bytes again."""
+"""Texts of networks with one convolution or int8 product, summed in int32 and rounded to int8 again."""
 
 from __future__ import annotations
 

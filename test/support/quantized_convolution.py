@@ -23,7 +23,7 @@ UI8, I32 = element_type("uint8"), element_type("int32")
 
 @dataclass(frozen=True)
 class Case(WindowCase):
-    """A convolution of unsigned bytes. `output` is `int32`: the accumulators; `float32`: scaled; `uint8`: quantised
+    """A convolution of uint8. `output` is `int32`: the accumulators; `float32`: scaled; `uint8`: quantised
     again.
     """
 

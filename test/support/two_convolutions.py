@@ -1,4 +1,4 @@
-"""The smallest network that computes on bytes: two convolutions with a rectifier, and names as exporters make them."""
+"""The smallest network that computes in int8: two convolutions with a rectifier, and names as exporters make them."""
 
 from __future__ import annotations
 

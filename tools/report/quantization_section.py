@@ -1,4 +1,4 @@
-"""What a network on bytes looks like: which launches read and write bytes, why others do not, and the scales."""
+"""What a network in int8 looks like: which launches read and write bytes, why others do not, and the scales."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def assign_convolution(op: Operation, assignment: Assignment) -> Operation | Non
 def _has_blocked_form(op: ConvolutionOp, assignment: Assignment) -> bool:
     if op.transposed.value.data or rank(plain(op.output.type)) != 4 or element_of(op.output.type) not in BLOCKED:
         return False
-    if not (_adds_floats(op) or _adds_bytes(op)) or assignment.constant(op.kernel) is None:
+    if not (_adds_floats(op) or _adds_int8(op)) or assignment.constant(op.kernel) is None:
         return False
     if any(pad < 0 for _, _, pre, post in op.spatial() for pad in (pre, post)):
         return False
@@ -85,8 +85,8 @@ def _adds_floats(op: ConvolutionOp) -> bool:
     return _elements(op) == (f32, f32, f32)
 
 
-def _adds_bytes(op: ConvolutionOp) -> bool:
-    """Whether a convolution multiplies unsigned bytes with signed ones, as vector instructions do."""
+def _adds_int8(op: ConvolutionOp) -> bool:
+    """Whether a convolution multiplies uint8 with signed ones, as vector instructions do."""
     return _elements(op) == (_UI8, i8, i32)
 
 
@@ -107,7 +107,7 @@ def _convolution_input(op: ConvolutionOp, assignment: Assignment) -> SSAValue:
         cells, usual = assignment.halo_for(value)
         cells = cells if fill == usual else border
         return assignment.convert(value, blocked(value.type, assignment.lanes, cells, fill), op)
-    if _adds_bytes(op):
+    if _adds_int8(op):
         return assignment.convert(value, blocked(value.type, _FOUR, border, fill), op)
     of = plain(value.type)
     return assignment.convert(value, tensor(element_of(of), dims(of), None, border) if any(border) else of, op)

@@ -49,7 +49,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
 
 
 def multiplies_int8(op: MatmulOp) -> bool:
-    """Whether unsigned bytes are multiplied with signed ones."""
+    """Whether uint8 are multiplied with signed ones."""
     return _elements(op) == (_UI8, i8, i32)
 
 

@@ -98,7 +98,7 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
     if left is None or result is None or not {left.batch, right.batch} <= {1, result.batch}:
         return None
     found = Product((rows, columns, depth, result.batch), left, right, result, epilogue)
-    return found if byte_width(element_of(op.lhs.type)) > 1 else _of_bytes(op, found, lowering)
+    return found if byte_width(element_of(op.lhs.type)) > 1 else _of_int8(op, found, lowering)
 
 
 def _has_elements(op: MatmulOp) -> bool:
@@ -132,7 +132,7 @@ def _matrices(op: MatmulOp, lowering: Lowering) -> tuple[Matrices, Matrices, Mat
     return None if result.transposed else (left, right, result)
 
 
-def _of_bytes(op: MatmulOp, found: Product, lowering: Lowering) -> Product | None:
+def _of_int8(op: MatmulOp, found: Product, lowering: Lowering) -> Product | None:
     """Bytes are read along the depth, in pieces; known right matrices are transposed so."""
     _, columns, depth, _ = found.sizes
     even = all(isinstance(size, int) and size % _PIECE == 0 for size in (columns, depth, found.left.line))

@@ -194,7 +194,7 @@ def _loader(
 
 
 def _memory(k: KernelBuilder, factor: Factor, lowering: Lowering) -> SSAValue:
-    """Where a factor lies, unsigned bytes as signless ones."""
+    """Where a factor lies, uint8 as signless ones."""
     if factor.packed is not None:
         return k.weights(factor.packed, "packed")
     return k.bits(factor.value)

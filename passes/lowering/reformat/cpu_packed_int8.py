@@ -1,4 +1,4 @@
-"""Images of bytes put into blocks of four channels, as a first layer reads them: the bytes of a pixel are a word."""
+"""Images of int8 put into blocks of four channels, as a first layer reads them: the bytes of a pixel are a word."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def lower(op: ReformatOp, lowering: Lowering) -> bool:
 
 def _applies(op: ReformatOp) -> bool:
     is_plain = not is_blocked(op.input.type) and is_row_major(op.input.type) and not halo(op.input.type)
-    is_byte = byte_width(element_of(op.input.type)) == 1 and not is_bool(element_of(op.input.type))
-    return is_plain and is_byte and is_blocked(op.output.type) and dims(op.output.type)[-1] == _WORD
+    is_int8 = byte_width(element_of(op.input.type)) == 1 and not is_bool(element_of(op.input.type))
+    return is_plain and is_int8 and is_blocked(op.output.type) and dims(op.output.type)[-1] == _WORD
 
 
 def _byte(

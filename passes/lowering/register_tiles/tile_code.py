@@ -138,7 +138,7 @@ class TileCode(NamedCode):
         return value
 
     def _accumulated(self, element: SSAValue) -> SSAValue:
-        """An element of the tile as the epilogue takes it: sums of bytes may be whole numbers in a float32."""
+        """An element of the tile as the epilogue takes it: sums of int8 may be whole numbers in a float32."""
         k, wanted = self.k, self.op.epilogue.block.args[0].type
         if element.type == wanted:
             return element

@@ -26,9 +26,9 @@ Lanes = Callable[[Callable[[SSAValue], None]], None]
 
 
 class WholeSteps:
-    """The states of all sequences in steps: unsigned bytes for weights of bytes, else whole float32 numbers.
+    """The states of all sequences in steps: uint8 for weights of int8, else whole float32 numbers.
 
-    Unsigned bytes count from the least number on; the sums of the weights times the step of zero are taken off again.
+    uint8 count from the least number on; the sums of the weights times the step of zero are taken off again.
     """
 
     def __init__(self, k: KernelBuilder, lowering: Lowering, recurrent: Array, batch: Dim, width: int) -> None:

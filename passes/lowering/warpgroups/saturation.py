@@ -1,4 +1,4 @@
-"""Epilogues that end with the limits of bytes: what comes before is narrowed with saturation, several at a time."""
+"""Epilogues that end with the limits of int8: what comes before is narrowed with saturation, several at a time."""
 
 from __future__ import annotations
 

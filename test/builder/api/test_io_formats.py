@@ -246,7 +246,7 @@ def test_a_model_reads_another_type(tmp_path: Path) -> None:
         found = np.frombuffer(run(engine, pack(array.astype(trt.nptype(dtype)), format), array.shape), np.float16)
         if reach is None:
             np.testing.assert_array_equal(found.reshape(expected.shape), expected.astype(np.float16))
-        else:  # the convolution may be one of bytes, whose weights are rounded
+        else:  # the convolution may be one of int8, whose weights are rounded
             np.testing.assert_allclose(found.reshape(expected.shape), expected, atol=1.5)
 
 

@@ -107,7 +107,7 @@ def test_the_exit_line_of_rt_exec_says_so(tmp_path: Path, capsys: pytest.Capture
     assert rt_exec.main([*flags, data, "--calibMethod=minmax"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "&&&& PASSED" in lines[-1]
-    assert "# WARNING: INT8: the outputs on bytes are off by" in lines[-1]
-    assert any("[W] INT8: the outputs on bytes" in line and "wide_convolution" in line for line in lines)
+    assert "# WARNING: INT8: the outputs in int8 are off by" in lines[-1]
+    assert any("[W] INT8: the outputs in int8" in line and "wide_convolution" in line for line in lines)
     assert rt_exec.main([*flags, data, "--accuracyTarget=0.99"]) == 0
     assert "WARNING" not in capsys.readouterr().out.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""An engine on bytes computes what integer arithmetic in NumPy computes, to the bit."""
+"""An engine in int8 computes what integer arithmetic in NumPy computes, to the bit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_activations_are_rounded_half_to_even() -> None:
     assert rounded(np.array([0.5, 1.5, -0.5, -2.5, 200.0, -200.0])).tolist() == [0, 2, 0, -2, 127, -128]
 
 
-def test_sums_of_bytes_with_one_factor() -> None:
+def test_sums_of_int8_with_one_factor() -> None:
     """Rows 9.26, 9.27: exact sums, times one factor for each channel, rectified and rounded."""
     weights = {one.name: numpy_helper.to_array(one) for one in network().graph.initializer}
     (w1, s1), (w2, s2) = (rounded_weights(weights[name], 0) for name in ("w1", "w2"))

@@ -1,4 +1,4 @@
-"""Which layers lose most on bytes, and how many stay in float for a wanted accuracy."""
+"""Which layers lose most in int8, and how many stay in float for a wanted accuracy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_worst_layer_comes_first(rough: mlirt.Calibration) -> None:
     assert [line.split()[0] for line in ranked.lines()] == ["layer", "conv2", "conv1", "accuracy:"]
 
 
-def test_a_loss_is_that_of_an_engine_with_this_layer_alone_on_bytes(rough: mlirt.Calibration) -> None:
+def test_a_loss_is_that_of_an_engine_with_this_layer_alone_on_int8(rough: mlirt.Calibration) -> None:
     exact = mlirt.compile(network(), "cpu").run({"x": samples(2)})["y"]
     alone = mlirt.compile(network(), "cpu", "int8", calibration=rough, layer_precisions={"conv2": "fp32"})
     error = np.sqrt(np.square(alone.run({"x": samples(2)})["y"] - exact).sum() / np.square(exact).sum())

@@ -88,15 +88,15 @@ func.func @convolution_c1_bytes(%x: tensor<1x3x8x8xi8>, %w: tensor<4x3x2x2xui8>)
 
 // -----
 
-func.func @convolution_c1_bias_of_bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>, %b: tensor<4xf32>) {
-  // expected-error@+1 {{C1: the bias of trt.convolution on bytes needs element type i32, not f32}}
+func.func @convolution_c1_bias_of_int8(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{C1: the bias of trt.convolution in int8 needs element type i32, not f32}}
   %y = trt.convolution %x, %w, %b : (tensor<1x3x8x8xui8>, tensor<4x3x2x2xi8>, tensor<4xf32>) -> tensor<1x4x7x7xi32>
   func.return
 }
 
 // -----
 
-func.func @convolution_result_of_bytes(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>) {
+func.func @convolution_result_of_int8(%x: tensor<1x3x8x8xui8>, %w: tensor<4x3x2x2xi8>) {
   // expected-error@+1 {{the result type should be tensor<1x4x7x7xi32>, but it is tensor<1x4x7x7xi8>}}
   %y = trt.convolution %x, %w : (tensor<1x3x8x8xui8>, tensor<4x3x2x2xi8>) -> tensor<1x4x7x7xi8>
   func.return

@@ -32,8 +32,8 @@ func.func @fully_connected_c4(%x: tensor<3x1x1xf32>, %w: tensor<2x3xf32>, %b: te
 
 // -----
 
-func.func @fully_connected_c1_bias_of_bytes(%x: tensor<2x3x4x4xi8>, %w: tensor<10x48xi8>, %b: tensor<10xi8>) {
-  // expected-error@+1 {{C1: the bias of trt.fully_connected on bytes needs element type i32, not i8}}
+func.func @fully_connected_c1_bias_of_int8(%x: tensor<2x3x4x4xi8>, %w: tensor<10x48xi8>, %b: tensor<10xi8>) {
+  // expected-error@+1 {{C1: the bias of trt.fully_connected in int8 needs element type i32, not i8}}
   %y = trt.fully_connected %x, %w, %b : (tensor<2x3x4x4xi8>, tensor<10x48xi8>, tensor<10xi8>) -> tensor<2x10x1x1xi32>
   func.return
 }

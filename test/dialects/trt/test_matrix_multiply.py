@@ -64,7 +64,7 @@ def test_element_types(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("left", ["int8", "uint8"])
-def test_sums_of_bytes_wrap_at_32_bits(left: str) -> None:
+def test_sums_of_int8_wrap_at_32_bits(left: str) -> None:
     depth = 2**18
     a, b = np.full((1, depth), np.iinfo(left).max, left), np.full((depth, 1), -128, np.int8)
     (y,) = run(MatrixMultiplyOp, [a, b])

@@ -114,7 +114,7 @@ class Bytes(Repeat):
         return super().supports_format_combination(pos, in_out, num_inputs)
 
 
-def test_scale_of_bytes() -> None:
+def test_scale_of_int8() -> None:
     """Row 19.12: the scale follows from the range of the tensor; -1 where nobody has said it."""
     network, plugin = new_network(), Bytes()
     scale = network.add_constant((), np.array(0.02, np.float32)).get_output(0)

@@ -1,6 +1,6 @@
 """Networks that quantise while they run: equal to onnxruntime to the bit up to a linear Resize, which rounds otherwise.
 
-Behind it a number may fall on the other side of a rounding to bytes, and each further layer spreads that. What a whole
+Behind it a number may fall on the other side of a rounding to int8, and each further layer spreads that. What a whole
 network then is off by is what onnxruntime's own results move by if its input changes in the last bit.
 """
 

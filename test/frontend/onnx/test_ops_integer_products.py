@@ -49,7 +49,7 @@ def test_quantised_convolution_of_groups(constants: Sequence[int]) -> None:
     check("QLinearConv", arrays, constants, pads=[2, 1], strides=[2], group=2)
 
 
-def test_a_quantised_convolution_is_one_of_bytes() -> None:
+def test_a_quantised_convolution_is_one_of_int8() -> None:
     x, kernel = bytes_of(1, 3, 8, 8), bytes_of(4, 3, 3, 3, dtype="int8")
     arrays = [x, SCALE, ZERO, kernel, SCALE, np.array(0, np.int8), SCALE, ZERO]
     text = imported_text(one_node("QLinearConv", arrays, 10, range(1, 8), pads=[1, 1, 1, 1])[0])
@@ -105,7 +105,7 @@ def test_integer_convolution(kernel: str) -> None:
 
 
 @pytest.mark.parametrize(("groups", "channels", "kernels"), [(1, 24, 40), (8, 8, 8), (2, 8, 8)])
-def test_zero_points_that_leave_the_range_of_signed_bytes(groups: int, channels: int, kernels: int) -> None:
+def test_zero_points_that_leave_the_range_of_signed_int8(groups: int, channels: int, kernels: int) -> None:
     x, weights = bytes_of(1, channels, 9, 11), bytes_of(kernels, channels // groups, 3, 3)
     zeros = [np.array(7, np.uint8), np.array(178, np.uint8)]
     for constants in ((1, 3), (1, 2, 3)):

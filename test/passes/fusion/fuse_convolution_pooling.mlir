@@ -258,7 +258,7 @@ func.func @precisions(%x: tensor<1x3x8x8xf16>, %w: tensor<4x3x1x1xf16>) -> tenso
 
 // -----
 
-// The largest of bytes.
+// The largest of int8.
 // CHECK-LABEL: @bytes
 // CHECK: fused.convolution
 // CHECK: fused.window

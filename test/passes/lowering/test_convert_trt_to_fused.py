@@ -244,7 +244,7 @@ def test_convolution_of_short_numbers(element: str) -> None:
 
 
 @pytest.mark.parametrize("element", ["int8", "uint8"])
-def test_products_of_bytes(element: str) -> None:
+def test_products_of_int8(element: str) -> None:
     bias = numbers([3], "int32", 2)
     arrays = [numbers([1, 2, 5, 5], element), numbers([3, 2, 2, 2], "int8", 1), bias]
     check(ConvolutionOp, arrays, pre_padding=[1, 0], post_padding=[1, 2], padding_value=5)

@@ -180,7 +180,7 @@ def test_symbolic_spatial_lengths() -> None:
     check([t("int8", "n", 4, "h", "w"), t("int8", 6, 4, 3, 3)], build, arrays)
 
 
-def any_bytes(element: str, shape: Sequence[int]) -> np.ndarray:
+def any_int8(element: str, shape: Sequence[int]) -> np.ndarray:
     """Bytes from the whole range of a type."""
     limits = np.iinfo(element)
     return RNG.integers(limits.min, limits.max, shape, np.dtype(element), endpoint=True)
@@ -189,7 +189,7 @@ def any_bytes(element: str, shape: Sequence[int]) -> np.ndarray:
 @pytest.mark.parametrize(("element", "padding"), [("uint8", 128), ("uint8", 3), ("int8", -7), ("uint8", 0)])
 @pytest.mark.parametrize(("groups", "height"), [(1, 6), (2, "h")])
 def test_bytes_with_a_zero_point_around_them(element: str, padding: int, groups: int, height: int | str) -> None:
-    """Sums of bytes are exact, and cells beyond the border take part with the padding value."""
+    """Sums of int8 are exact, and cells beyond the border take part with the padding value."""
 
     def build(network: Network) -> list[SSAValue]:
         op = ConvolutionOp(
@@ -206,18 +206,18 @@ def test_bytes_with_a_zero_point_around_them(element: str, padding: int, groups:
         return [network.add(op)]
 
     lengths = ("(h - 2)//2 + 1" if height == "h" else 3, 6)
-    arrays = [any_bytes(element, (2, 4, 6, 7)), any_bytes("int8", (6, 4 // groups, 3, 3))]
+    arrays = [any_int8(element, (2, 4, 6, 7)), any_int8("int8", (6, 4 // groups, 3, 3))]
     check([t(element, "n", 4, height, 7), t("int8", 6, 4 // groups, 3, 3)], build, arrays)
 
 
 @pytest.mark.parametrize("left", ["uint8", "int8"])
-def test_products_of_bytes(left: str) -> None:
+def test_products_of_int8(left: str) -> None:
     def build(network: Network) -> list[SSAValue]:
         result = t("int32", "n", 5, 7)
         op = MatmulOp(*network.pair, result, identity_region(element_type("int32")), transpose_rhs=True)
         return [network.add(op)]
 
-    arrays = [any_bytes(left, (2, 5, 300)), any_bytes("int8", (1, 7, 300))]
+    arrays = [any_int8(left, (2, 5, 300)), any_int8("int8", (1, 7, 300))]
     check([t(left, "n", 5, 300), t("int8", 1, 7, 300)], build, arrays)
 
 

@@ -34,7 +34,7 @@ func.func @other_numbers(%x: tensor<4xi8>) -> (tensor<4xi8>, tensor<4xi8>, tenso
 
 // -----
 
-// Unsigned bytes without a zero point are never negative; those up to 6 = 30 * 0.2 are clipped by themselves.
+// uint8 without a zero point are never negative; those up to 6 = 30 * 0.2 are clipped by themselves.
 // CHECK-LABEL: @bounds
 // CHECK: [[Q:%.*]] = trt.quantize %x, {{.*}} loc(fused["relu", "quantize"])
 // CHECK-NEXT: [[D:%.*]] = trt.dequantize [[Q]]

@@ -38,7 +38,7 @@ def check(found: list[tuple[int, int]], count: int) -> None:
 @pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(dtype=DTYPES, seed=SEEDS, factor=st.sampled_from([2.0, 3.0, 1.5]))
-def test_linear_resize_between_bytes(coordinates: str, dtype: str, seed: int, factor: float) -> None:
+def test_linear_resize_between_int8(coordinates: str, dtype: str, seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)
     x, scale = bytes_of(rng, dtype, (1, 2, 8, 8)), scale_of(rng, 0.05)
     zero = bytes_of(rng, dtype, ())
@@ -54,7 +54,7 @@ def test_linear_resize_between_bytes(coordinates: str, dtype: str, seed: int, fa
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(dtype=DTYPES, seed=SEEDS, length=st.sampled_from([3, 17, 100]))
-def test_softmax_of_bytes(dtype: str, seed: int, length: int) -> None:
+def test_softmax_of_int8(dtype: str, seed: int, length: int) -> None:
     rng = np.random.default_rng(seed)
     x = bytes_of(rng, dtype, (8, length))
     zero = np.array(np.iinfo(dtype).min, dtype)
@@ -68,7 +68,7 @@ def test_softmax_of_bytes(dtype: str, seed: int, length: int) -> None:
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(seed=SEEDS, channels=st.sampled_from([4, 16]))
-def test_signed_convolutions_between_bytes(seed: int, channels: int) -> None:
+def test_signed_convolutions_between_int8(seed: int, channels: int) -> None:
     rng = np.random.default_rng(seed)
     weights = rng.integers(-63, 64, (4, channels, 3, 3), np.int8)
     scales = rng.uniform(0.005, 0.02, 4).astype(np.float32)

@@ -180,7 +180,7 @@ def residuals(module: ModuleOp) -> list[str]:
     return [str(element_of(extra.type)) for extra in op.extras if not isinstance(extra.owner, ConstantOp)]
 
 
-def test_residual_of_bytes_10_10() -> None:
+def test_residual_of_int8_10_10() -> None:
     """Bytes come in on both sides, and bytes go out of one launch."""
 
     def build(net: Net) -> Sequence[SSAValue]:
@@ -299,7 +299,7 @@ def _products(net: Net) -> dict[str, Callable[[SSAValue], SSAValue]]:
 
 
 @pytest.mark.parametrize("name", ["convolution", "fully connected", "product"])
-def test_layers_with_weights_between_bytes_10_9_26_1(name: str) -> None:
+def test_layers_with_weights_between_int8_10_9_26_1(name: str) -> None:
     module = compiled(lambda net: [net.quantized(_products(net)[name](net.rounded(net.image())), 1.0)])
     assert len(launches(module)) == 2
     assert launches(module)[1].endswith(" ui8 > i8")
@@ -319,15 +319,15 @@ def bytes_in(net: Net, scale: float) -> SSAValue:
     return net.dequantized(net.input(net.integers(1, 4, 6, 6)), scale)
 
 
-def test_sums_between_bytes_26_2() -> None:
+def test_sums_between_int8_26_2() -> None:
     def build(net: Net) -> Sequence[SSAValue]:
         return [net.quantized(net.relu(net.sum(bytes_in(net, 0.125), bytes_in(net, 0.25))), 0.25)]
 
     assert launches(compiled(build)) == ["pointwise i8 > i8"]
 
 
-def test_means_between_bytes_26_2() -> None:
-    """Over an image it is one launch of bytes; windows that slide are summed in float32, and give bytes."""
+def test_means_between_int8_26_2() -> None:
+    """Over an image it is one launch of int8; windows that slide are summed in float32, and give bytes."""
 
     def build(net: Net) -> Sequence[SSAValue]:
         (mean,) = net.layer(ReduceOp, [bytes_in(net, 0.125)], kind=ReduceKind.AVG, axes=[2, 3])
@@ -361,7 +361,7 @@ def test_pairs_that_undo_each_other_go_26_6() -> None:
 
 
 def test_what_is_behind_a_product_joins_it_26_7() -> None:
-    """x sigmoid(x) of a convolution's result, in float32, rounded: one launch of bytes."""
+    """x sigmoid(x) of a convolution's result, in float32, rounded: one launch of int8."""
 
     def build(net: Net) -> Sequence[SSAValue]:
         made = net.convolution(net.rounded(net.image()))

@@ -111,7 +111,7 @@ def test_behind_the_last_product_all_is_float() -> None:
     assert count(module, "trt.quantize") == 2, "the input and a; the operands of the addition stay float32"
 
 
-def test_an_output_of_bytes_needs_no_smoothing() -> None:
+def test_an_output_of_int8_needs_no_smoothing() -> None:
     """Row 9.24, exception: the output is INT8."""
     body = f"""{BEHIND} %f = trt.constant {{value = dense<1.0> : tensor<f32>}} : tensor<f32>
       %y = trt.quantize %s, %f : ({IMAGE}, tensor<f32>) -> tensor<1x1x4x4xi8>"""

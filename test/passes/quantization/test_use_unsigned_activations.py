@@ -1,4 +1,4 @@
-"""Products of signed bytes give the same sums once the bytes are unsigned."""
+"""Products of int8 give the same sums once the bytes are unsigned."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // RUN: rt-opt %s --split-input-file -p use-unsigned-activations,dce --print-debuginfo | filecheck %s
 
-// The pooling in between compares unsigned bytes; 128 times 1 + 2 and 4 - 5 goes from the columns, and 3 stays added.
+// The pooling in between compares uint8; 128 times 1 + 2 and 4 - 5 goes from the columns, and 3 stays added.
 // CHECK-LABEL: @between_scales
 // CHECK: [[Z:%.*]] = trt.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
 // CHECK: [[Q:%.*]] = trt.quantize %x, %s, [[Z]] : (tensor<1x1x3x2xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x1x3x2xui8> loc("quantize")

@@ -49,7 +49,7 @@ def test_processors_without_the_instruction_give_the_same(name: str, bits: int) 
     _check(CASES[name], bits, features="none")
 
 
-def test_sums_of_extreme_bytes_do_not_saturate() -> None:
+def test_sums_of_extreme_int8_do_not_saturate() -> None:
     for features in ("", "none"):
         layer = Layer(replace(CASES["accumulators"], zero_point=255))
         layer.inputs["input0"][:] = 255

@@ -1,4 +1,4 @@
-"""Int8 convolutions on a GPU: sums in int32 and results rounded to bytes are those of the reference, bit by bit."""
+"""Int8 convolutions on a GPU: sums in int32 and results rounded to int8 are those of the reference, bit by bit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_residuals_that_lie_otherwise_are_read_by_threads() -> None:
 
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize(("residual", "result"), [("", "i8"), ("i8", "i8"), ("ui8", "ui8")])
-def test_limits_of_bytes_are_the_last_step(residual: str, result: str, relu: bool) -> None:
+def test_limits_of_int8_are_the_last_step(residual: str, result: str, relu: bool) -> None:
     problem = Problem((2, 32, 9, 7), (48, 32, 3, 3), pre=(1,), post=(1,))
     tactic = "cuda_wgmma:64x64s3"
     text = quantized_convolution_text(problem, "i8", result, residual=residual, relu=relu, tactic=tactic)

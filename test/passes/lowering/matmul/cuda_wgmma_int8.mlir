@@ -40,7 +40,7 @@ func.func @main(%x: tensor<256x512xi8>) -> tensor<256x128xi32> {
 
 // -----
 
-// Unsigned bytes times signed ones, rounded to bytes again: the columns of the weights are packed so that a thread has 16
+// uint8 times signed ones, rounded to int8 again: the columns of the weights are packed so that a thread has 16
 // neighbouring results of a row, which one access writes.
 // CHECK: kernel.func @matmul_{{[0-9a-f]+}}(%output: memref<?xi8>, %matrix: !kernel.tensor_map<i8, [64, 128], swizzle = 128>, %weights: !kernel.tensor_map<i8, [64, 128], swizzle = 128>, %number: f32){{.*}}block_size = 160 : i64
 // CHECK:   %full = kernel.shared : memref<3xi64, "shared">

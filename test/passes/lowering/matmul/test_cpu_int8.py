@@ -25,7 +25,7 @@ from mlirt.passes.pipeline import check_ir, run_passes
 
 @dataclass(frozen=True)
 class Case:
-    """`batch` x rows x depth unsigned bytes times a constant of signed ones; results are sums or quantised again."""
+    """`batch` x rows x depth uint8 times a constant of signed ones; results are sums or quantised again."""
 
     rows: int
     columns: int

@@ -1,4 +1,4 @@
-"""Images of bytes in blocks of four channels: what the interpreter and compiled kernels make of them."""
+"""Images of int8 in blocks of four channels: what the interpreter and compiled kernels make of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Epilogues that end with the limits of bytes, without them."""
+"""Epilogues that end with the limits of int8, without them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _regions(module: ModuleOp) -> list[Region]:
 
 
 @pytest.mark.parametrize(("low", "high", "result"), [(-128, 127, "i8"), (0, 255, "ui8")])
-def test_limits_of_bytes_go(low: int, high: int, result: str) -> None:
+def test_limits_of_int8_go(low: int, high: int, result: str) -> None:
     assert ops(low, high, result) == ["fused.yield"]
 
 

@@ -57,7 +57,7 @@ CASES = {
     "sum": Case(WindowKind.ADD, 9, 40, window=(2, 2), pre=(0, 0), post=(0, 0)),
     "symbolic": Case(WindowKind.MAX, 9, 33, is_symbolic=True, batch=2),
     "largest byte": Case(WindowKind.MAX, 23, 30, channels=40, element="uint8"),
-    "largest signed byte": Case(WindowKind.MAX, 14, 9, stride=(1, 1), element="int8"),
+    "largest int8": Case(WindowKind.MAX, 14, 9, stride=(1, 1), element="int8"),
 }
 _NARROW = ("largest", "mean", "symbolic", "largest byte")
 

@@ -38,7 +38,7 @@ def test_windows(
     made = pooling(kind, shape, element, last=last, size=size, stride=stride, dilation=dilation, pads=pads)
     assert "window" in kernel_names(made)
     rows = 4 if stride == 1 else 2
-    # Vectors of bytes take more registers.
+    # Vectors of int8 take more registers.
     assert stores(made) in ((1, 2) if element == "i8" and last else (rows,))
 
 
