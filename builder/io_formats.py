@@ -31,7 +31,9 @@ class AllowedFormats:
 
 @dataclass(frozen=True)
 class IoType:
-    """What is asked of an input or output as text, `fp16:chw+hwc8`: an element type and formats (row 30.2)."""
+    """What is asked of an input or output as text, `fp16:chw+hwc8`: an element type and formats
+    (tensorrt-features.md#30.2).
+    """
 
     dtype: str
     formats: tuple[str, ...]
@@ -79,7 +81,8 @@ def _for_each(kind: str, texts: Sequence[str], names: Sequence[str]) -> dict[str
 def choose_formats(
     module: ModuleOp, target: str, inputs: Mapping[str, AllowedFormats], outputs: Mapping[str, AllowedFormats]
 ) -> None:
-    """Let a network carry a format for each of these inputs and outputs: linear where that is allowed (feature 5.1).
+    """Let a network carry a format for each of these inputs and outputs: linear where that is allowed
+    (tensorrt-features.md#5.1).
 
     Raises `InvalidModelError`, naming the tensor, where none of its formats is for its element type and shape.
     """

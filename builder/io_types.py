@@ -23,7 +23,8 @@ from mlirt.passes.quantization.tensor_ranges import add_range, ranges_in
 def change_types(module: ModuleOp, ctx: RtContext, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
     """Give inputs and outputs, by name, these element types, with conversions at the borders.
 
-    Bytes stand for numbers by the tensor's range: raises `InvalidModelError` where it has none (row 31.7), and
+    Bytes stand for numbers by the tensor's range: raises `InvalidModelError` where it has none
+    (tensorrt-features.md#31.7), and
     `InvalidInputError` for numbers that are to be whole ones, or the other way round.
     """
     function, ranges = entry_function(module), ranges_in(module)

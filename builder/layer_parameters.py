@@ -1,4 +1,5 @@
-"""What a network's layers were asked to do, in the words of TensorRT's engine inspector (features 17.3, 24.6, 30.14).
+"""What a network's layers were asked to do, in the words of TensorRT's engine inspector (tensorrt-features.md#17.3,
+24.6, 30.14).
 
 Launches are named by the layers that they compute. The parameters of the first of them that has some, and what the
 others do to its results, become part of the launch's record in the plan; so do the shapes that the network's tensors

@@ -115,7 +115,7 @@ class KeptNetwork:
         """Let all of the constants have other elements, or none of them.
 
         Raises `InvalidInputError`, naming `label`, for another number of elements, and for scales of integers that are
-        not positive (feature 14.9).
+        not positive (tensorrt-features.md#14.9).
         """
         made = [self._made(constant, array, label) for constant in constants]
         for constant, other in zip(constants, made, strict=True):

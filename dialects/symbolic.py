@@ -19,7 +19,7 @@ from mlirt.errors import UnsupportedError
 Dim: TypeAlias = "int | Expr"
 Monomial: TypeAlias = "tuple[Symbol | Call, ...]"
 
-# A tensor has at most this many elements (feature 1.47).
+# A tensor has at most this many elements (tensorrt-features.md#1.47).
 MAX_LENGTH = 2**31 - 1
 
 _MAX_PRODUCTS = 1000

@@ -1,4 +1,5 @@
-"""Lengths and pads of sliding windows: TensorRT's six padding modes (feature 1.6g), one spatial axis at a time.
+"""Lengths and pads of sliding windows: TensorRT's six padding modes (tensorrt-features.md#1.6g), one spatial axis at a
+time.
 
 With the input length I, pads B before and A after, stride S and the extent E = 1 + dilation (size - 1), the output
 length is

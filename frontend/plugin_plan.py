@@ -126,7 +126,8 @@ class _Question:
         return tuple(substitute(one, known) for one in formulas)
 
     def _formats(self, wanted: Sequence[DataType], lengths: Sequence[Sequence[Dim]]) -> list[DataType]:
-        """The first types that the plugin supports, each tensor after those before it (features 19.6, 19.11).
+        """The first types that the plugin supports, each tensor after those before it (tensorrt-features.md#19.6,
+        19.11).
 
         All tensors are linear. Floating-point ones may have another type than in the network, and are converted.
         """

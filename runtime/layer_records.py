@@ -20,7 +20,7 @@ _BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32"
 """The widths of vectors for which TensorRT has a format."""
 _LINEAR = {"FP16": "Row major linear FP16 format", "Int8": "Row major Int8 format", "Bool": "Row major linear BOOL"}
 _OPEN = "N/A due to dynamic shapes"
-"""The format of a tensor whose lengths no context has settled (feature 17.4)."""
+"""The format of a tensor whose lengths no context has settled (tensorrt-features.md#17.4)."""
 _TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters")
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 _KINDS = {
@@ -123,7 +123,9 @@ def _tensor(record: Record, values: Mapping[str, int] | None) -> dict[str, objec
 
 
 def _format(record: Record) -> str:
-    """How a tensor lies in memory, in TensorRT's words (feature 5.5); its type alone where there are none for it."""
+    """How a tensor lies in memory, in TensorRT's words (tensorrt-features.md#5.5); its type alone where there are none
+    for it.
+    """
     kind, order = _type(record), str(record.get("format", "row major linear"))
     shape = [length if isinstance(length, int) else -1 for length in _items(record.get("shape"))]
     if order == "channels last":

@@ -1,4 +1,6 @@
-"""Memory that somebody else gives: the caller of a context, or an allocator of the caller's (features 13.13, 18.1)."""
+"""Memory that somebody else gives: the caller of a context, or an allocator of the caller's
+(tensorrt-features.md#13.13, 18.1).
+"""
 
 from __future__ import annotations
 

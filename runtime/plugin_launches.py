@@ -1,4 +1,4 @@
-"""The plugins of an engine, their clones for a context, and the calls that are launches (feature 19.8).
+"""The plugins of an engine, their clones for a context, and the calls that are launches (tensorrt-features.md#19.8).
 
 A plugin is made by the creator that the process has registered for the name in the plan, and by nobody else.
 """
@@ -122,7 +122,7 @@ class PluginLaunch:
             self.plugin.enqueue(self._read, self._written, inputs, outputs, workspace, stream)
 
     def _configure(self) -> None:
-        """Tell the plugin the shapes, and get what memory it wants besides its tensors (feature 19.13)."""
+        """Tell the plugin the shapes, and get what memory it wants besides its tensors (tensorrt-features.md#19.13)."""
         with calling(self.layer, self.plugin.plugin_type, "configure_plugin"):
             self.plugin.configure_plugin(
                 [DynamicPluginTensorDesc(one) for one in self._read],

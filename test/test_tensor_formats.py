@@ -1,4 +1,5 @@
-"""Formats of tensors: where each element lies (features 5.2 to 5.4), and that nothing is lost on the way."""
+"""Formats of tensors: where each element lies (tensorrt-features.md#5.2 to 5.4), and that nothing is lost on the way.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.tensor_formats import DLA_FORMATS, FORMATS, LAYOUTS, check_format, layout_of, pack, unpack
 
 DTYPES = ("float32", "float16", "int8", "int32", "bool", "uint8")
-# Row 5.2, as the guide has it.
+# tensorrt-features.md#5.2, as the guide has it.
 LEGAL = {
     "LINEAR": set(DTYPES),
     "CHW2": {"float16"},
@@ -30,7 +31,7 @@ LEGAL = {
 
 @pytest.mark.parametrize(("format", "dtype"), list(product(FORMATS, DTYPES)))
 def test_formats_and_element_types(format: str, dtype: str) -> None:
-    """Rows 5.2 and 5.11."""
+    """tensorrt-features.md#5.2 and 5.11."""
     if dtype in LEGAL[format]:
         check_format("x", format, dtype, (1, 3, 4, 5, 6))
     else:
@@ -57,7 +58,9 @@ def test_formats_need_dimensions_and_a_number_of_channels() -> None:
 @pytest.mark.parametrize("format", list(LAYOUTS))
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (2, 32, 1, 2), (2, 3, 33, 4, 5), (5, 1, 2, 2, 3)])
 def test_each_element_lies_where_the_strides_say(format: str, shape: tuple[int, ...]) -> None:
-    """Rows 5.3 and 5.4: base + (vector . strides) * lanes + place in the vector; what is left of a vector is zero."""
+    """tensorrt-features.md#5.3 and 5.4: base + (vector . strides) * lanes + place in the vector; what is left of a
+    vector is zero.
+    """
     layout = LAYOUTS[format]
     array = np.arange(1, 1 + np.prod(shape)).reshape(shape)
     stored = pack(array, format)
@@ -80,6 +83,6 @@ def test_three_dimensions_begin_with_the_channels() -> None:
 
 
 def test_size_of_a_buffer() -> None:
-    """Row 5.3: 3 channels of 16 pictures of 224 x 224 halves take 8 channels' bytes."""
+    """tensorrt-features.md#5.3: 3 channels of 16 pictures of 224 x 224 halves take 8 channels' bytes."""
     shape = LAYOUTS["HWC8"].stored_shape((16, 3, 224, 224))
     assert np.prod(shape) * 2 == 16 * 8 * 224 * 224 * 2

@@ -83,7 +83,9 @@ def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log
 
 
 def _random_calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log: Log) -> Calibration | None:
-    """Ranges of random inputs, as trtexec takes them (row 30.11); None for a network that quantises itself."""
+    """Ranges of random inputs, as trtexec takes them (tensorrt-features.md#30.11); None for a network that quantises
+    itself.
+    """
     from mlirt.builder.calibration.calibrate import calibrate
     from mlirt.dialects.context import RtContext
     from mlirt.dialects.interpreter import entry_function, input_names
@@ -135,7 +137,9 @@ def _target(arguments: Namespace) -> str:
 
 
 def _calibration_shapes(arguments: Namespace) -> dict[str, tuple[int, ...]]:
-    """The shapes of the inputs while the network is calibrated: the usual ones, as with TensorRT (feature 9.18)."""
+    """The shapes of the inputs while the network is calibrated: the usual ones, as with TensorRT
+    (tensorrt-features.md#9.18).
+    """
     least, usual, most = (getattr(arguments, f"{which}ShapesCalib") for which in ("min", "opt", "max"))
     for name, shape in usual.items():
         for flag, other in (("min", least.get(name)), ("max", most.get(name))):

@@ -201,7 +201,7 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
 
 
 def _model(arguments: Namespace) -> str | onnx.ModelProto:
-    """The file, or with --sparsity=force its network with other weights (row 16.5)."""
+    """The file, or with --sparsity=force its network with other weights (tensorrt-features.md#16.5)."""
     if arguments.sparsity != "force":
         return arguments.onnx
     if arguments.onnx.endswith(".mlir"):

@@ -1,4 +1,4 @@
-"""Builder: makes networks, configurations and engines (features 2.1, 2.15, 3.1 to 3.3)."""
+"""Builder: makes networks, configurations and engines (tensorrt-features.md#2.1, 2.15, 3.1 to 3.3)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Builder(EntryPoint, ContextManager):
     """The way from a network to an engine; what it has to say goes to the logger."""
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
-        """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH (feature 2.17).
+        """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH
+        (tensorrt-features.md#2.17).
 
         Where version 10 is reported each network has an explicit batch, as there.
         """
@@ -55,7 +56,8 @@ class Builder(EntryPoint, ContextManager):
         return IOptimizationProfile()
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory | None:
-        """The plan of a network; None, with the reason in the log, where it cannot be built (feature 3.1)."""
+        """The plan of a network; None, with the reason in the log, where it cannot be built (tensorrt-features.md#3.1).
+        """
         if network is None or config is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise TypeError("build_serialized_network(): expected a network and a builder configuration, got None")
         try:
@@ -67,7 +69,7 @@ class Builder(EntryPoint, ContextManager):
             return None
 
     def build_engine(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
-        """The engine of a network, or None (deprecated, feature 3.2)."""
+        """The engine of a network, or None (deprecated, tensorrt-features.md#3.2)."""
         deprecated("build_serialized_network")
         plan = self.build_serialized_network(network, config)
         if plan is None:
@@ -79,7 +81,7 @@ class Builder(EntryPoint, ContextManager):
         return runtime.deserialize_cuda_engine(plan)
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
-        """Whether each layer is complete and right; the first that is not is in the log (feature 2.15)."""
+        """Whether each layer is complete and right; the first that is not is in the log (tensorrt-features.md#2.15)."""
         from mlirt.dialects.context import RtContext
         from mlirt.frontend.network.module import network_module
 
@@ -106,7 +108,7 @@ class Builder(EntryPoint, ContextManager):
 
     @property
     def platform_has_tf32(self) -> bool:
-        """Whether there is a GPU here: ours run on architectures that have TF32 (feature 4.13)."""
+        """Whether there is a GPU here: ours run on architectures that have TF32 (tensorrt-features.md#4.13)."""
         return gpu_is_here()
 
     @property

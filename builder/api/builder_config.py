@@ -1,4 +1,4 @@
-"""IBuilderConfig: what a build may do, and what it is to make (features 3.4 to 3.16)."""
+"""IBuilderConfig: what a build may do, and what it is to make (tensorrt-features.md#3.4 to 3.16)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         self.fix_attributes()
 
     def reset(self) -> None:
-        """All settings as they were in the beginning (feature 3.14)."""
+        """All settings as they were in the beginning (tensorrt-features.md#3.14)."""
         self.target = "auto"
         self._flags = _TF32_ALONE
         self._quantization_flags = 0
@@ -128,10 +128,11 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         return self._previews[feature]
 
     def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
-        """The most memory beside its tensors that a layer of an engine for a GPU may take (features 3.6, 15.17).
+        """The most memory beside its tensors that a layer of an engine for a GPU may take (tensorrt-features.md#3.6,
+        15.17).
 
         Ways that take more, such as those that add up parts of a sum, are left out. The pools of a DLA are powers of
-        two from 4 KiB on (features 3.7, 29.8): another size is an error in the log, and changes nothing.
+        two from 4 KiB on (tensorrt-features.md#3.7, 29.8): another size is an error in the log, and changes nothing.
         """
         expect("set_memory_pool_limit()", pool, MemoryPoolType)
         size = int(pool_size)
@@ -166,7 +167,9 @@ class IBuilderConfig(FixedAttributes, ContextManager):
 
     @property
     def rejects_empty_algorithms(self) -> bool:
-        """Whether a selector has to allow something: the flag, or STRICT_TYPES, is set (mlirt's own, feature 3.5)."""
+        """Whether a selector has to allow something: the flag, or STRICT_TYPES, is set (mlirt's own,
+        tensorrt-features.md#3.5).
+        """
         return self.get_flag(BuilderFlag.REJECT_EMPTY_ALGORITHMS) or self.get_flag(BuilderFlag.STRICT_TYPES)
 
     @property
@@ -203,7 +206,7 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         return tuple(self._profiles)
 
     def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
-        """The index of a new profile; -1, with an error in the log, for an empty one (feature 3.15)."""
+        """The index of a new profile; -1, with an error in the log, for an empty one (tensorrt-features.md#3.15)."""
         if profile.is_empty:
             self._reporter.error("builder_config.py::addOptimizationProfile", "the optimization profile is empty")
             return -1
@@ -219,7 +222,8 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         return self._calibration_profile
 
     def set_tactic_sources(self, tactic_sources: int) -> bool:
-        """Let the builder measure kernels of libraries beside its own (feature 15.13): cuBLASLt's and cuDNN's.
+        """Let the builder measure kernels of libraries beside its own (tensorrt-features.md#15.13): cuBLASLt's and
+        cuDNN's.
 
         The other choices are kept and change nothing: their kernels are this builder's own. False, with an error in the
         log, for a bit that is no source.
@@ -248,7 +252,7 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         return TimingCache(bytes(serialized_timing_cache))
 
     def set_timing_cache(self, cache: TimingCache, ignore_mismatch: bool) -> bool:
-        """Use a cache (features 15.9, 15.10).
+        """Use a cache (tensorrt-features.md#15.9, 15.10).
 
         False, with an error in the log, where it has times and this builder measured none of them on this device,
         unless `ignore_mismatch`: such times are kept and not used.
@@ -286,7 +290,9 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         self._dla_core = int(core)
 
     def set_device_type(self, layer: ILayer, device_type: DeviceType) -> None:
-        """Where a layer shall run (feature 29.2); for a DLA a build falls back to the GPU, or fails (29.4)."""
+        """Where a layer shall run (tensorrt-features.md#29.2); for a DLA a build falls back to the GPU, or fails
+        (29.4).
+        """
         expect("set_device_type()", device_type, DeviceType)
         self._devices[layer.record] = device_type
 
@@ -301,5 +307,6 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         self._devices.pop(layer.record, None)
 
     def can_run_on_DLA(self, layer: ILayer) -> bool:
-        """Whether the rules of TensorRT's guide let a DLA run a layer with these settings (feature 29.3)."""
+        """Whether the rules of TensorRT's guide let a DLA run a layer with these settings (tensorrt-features.md#29.3).
+        """
         return why_not_on_dla(layer, self) is None

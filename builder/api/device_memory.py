@@ -1,4 +1,6 @@
-"""How much memory the device of a build has: what TensorRT's workspace may be where nobody says less (feature 3.6)."""
+"""How much memory the device of a build has: what TensorRT's workspace may be where nobody says less
+(tensorrt-features.md#3.6).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the guide of TensorRT 8.5 says a DLA can run, checked layer by layer (features 29.3, 29.5, 29.9, 29.10).
+"""What the guide of TensorRT 8.5 says a DLA can run, checked layer by layer (tensorrt-features.md#29.3, 29.5, 29.9,
+29.10).
 
 There is no DLA compiler here: the rules tell whether a network would fit one, and a build says what it did instead.
 """

@@ -1,4 +1,4 @@
-"""What a build and an engine take of memory, in the lines of TensorRT's log (features 18.2, 18.3)."""
+"""What a build and an engine take of memory, in the lines of TensorRT's log (tensorrt-features.md#18.2, 18.3)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
-    """The plan; the network stays as it is and can be built again (feature 3.16)."""
+    """The plan; the network stays as it is and can be built again (tensorrt-features.md#3.16)."""
     check_devices(network, config, reporter)
     with memory_reported("Build of the engine", config.target, reporter):
         plan = _plan_with_direct_io(network, config, reporter)
@@ -67,7 +67,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
 
 
 def _plan_with_direct_io(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> Plan:
-    """The plan; STRICT_TYPES asks for DIRECT_IO, and warns where it cannot be had (feature 3.5)."""
+    """The plan; STRICT_TYPES asks for DIRECT_IO, and warns where it cannot be had (tensorrt-features.md#3.5)."""
     asked = config.get_flag(BuilderFlag.DIRECT_IO)
     if asked or not config.get_flag(BuilderFlag.STRICT_TYPES):
         return _network_plan(network, config, reporter, direct=asked)
@@ -121,7 +121,7 @@ def _network_plan(
 
 
 def _report_fusions(plan: Plan, network: INetworkDefinition, reporter: Reporter) -> None:
-    """Say which layers became one launch, and which launch nothing any more (feature 17.18)."""
+    """Say which layers became one launch, and which launch nothing any more (tensorrt-features.md#17.18)."""
     left = {record.name: None for record in network.graph.records if record.type is not LayerType.CONSTANT}
     for record in plan.manifest.layers:
         name = str(record.get("name", ""))
@@ -134,7 +134,7 @@ def _report_fusions(plan: Plan, network: INetworkDefinition, reporter: Reporter)
 
 
 def _report_formats(plan: Plan, reporter: Reporter) -> None:
-    """Say how inputs and outputs lie in memory (feature 5.6)."""
+    """Say how inputs and outputs lie in memory (tensorrt-features.md#5.6)."""
     manifest = plan.manifest
     for kind, tensors in (("Input", manifest.given_inputs), ("Output", manifest.outputs)):
         for one in tensors:
@@ -170,7 +170,9 @@ def build_config(network: INetworkDefinition, config: IBuilderConfig, target: st
 def _quantize(
     module: ModuleOp, ctx: RtContext, chosen: BuildConfig, network: INetworkDefinition, config: IBuilderConfig
 ) -> None:
-    """Let the network carry the ranges of its tensors, which may mean to calibrate it (features 9.3, 9.4, 9.18)."""
+    """Let the network carry the ranges of its tensors, which may mean to calibrate it (tensorrt-features.md#9.3, 9.4,
+    9.18).
+    """
     if "int8" not in chosen.precision:
         if has_conversions(module):
             raise InvalidModelError("the network has quantize and dequantize layers, but BuilderFlag.INT8 is not set")
@@ -212,7 +214,7 @@ def _warnings_in_the_log(reporter: Reporter) -> Generator[None]:
 
 
 def precision_of(config: IBuilderConfig, target: str) -> str:
-    """What the flags permit, as `mlirt.compile` names it (features 4.1, 4.10)."""
+    """What the flags permit, as `mlirt.compile` names it (tensorrt-features.md#4.1, 4.10)."""
     half = config.get_flag(BuilderFlag.FP16)
     if config.get_flag(BuilderFlag.INT8):
         return "int8+fp16" if half else "int8"
@@ -250,7 +252,8 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
 
 
 def _check_names(network: INetworkDefinition, index: int, profile: IOptimizationProfile) -> None:
-    """Raise `InvalidModelError` where dimensions of one name can have no length in common (feature 12.19)."""
+    """Raise `InvalidModelError` where dimensions of one name can have no length in common (tensorrt-features.md#12.19).
+    """
     found: dict[str, tuple[int, int, str]] = {}
     for one in network.graph.inputs:
         ranges = profile.shapes.get(one.name)
@@ -269,7 +272,7 @@ def _check_names(network: INetworkDefinition, index: int, profile: IOptimization
 
 
 def _shape_inputs(network: INetworkDefinition) -> list[str]:
-    """The inputs that are read as shapes (feature 12.5)."""
+    """The inputs that are read as shapes (tensorrt-features.md#12.5)."""
     return [one.name for one in network.graph.inputs if network.graph.is_shape_tensor(one)]
 
 
@@ -281,7 +284,7 @@ def _types_as_shape(network: INetworkDefinition, tensor: ITensor) -> tuple[DataT
 
 
 def _allowed(tensors: Sequence[ITensor], direct: bool) -> dict[str, AllowedFormats]:
-    """The formats of the tensors for which the user chose some (features 5.1, 5.7)."""
+    """The formats of the tensors for which the user chose some (tensorrt-features.md#5.1, 5.7)."""
     return {
         one.name: AllowedFormats([format.name for format in TensorFormat if one.allowed_formats >> format & 1], direct)
         for one in tensors
@@ -325,7 +328,7 @@ def _widest(profiles: Sequence[IOptimizationProfile]) -> dict[str, Profile]:
 
 
 def _largest_outputs(network: INetworkDefinition) -> dict[str, list[object]]:
-    """For outputs whose lengths only data tell, the largest that they may have (feature 12.14)."""
+    """For outputs whose lengths only data tell, the largest that they may have (tensorrt-features.md#12.14)."""
     found = {one.name: largest_shape(one) for one in network.graph.outputs if -1 in one.shape}
     return {name: [to_json(length) for length in shape] for name, shape in found.items() if shape is not None}
 

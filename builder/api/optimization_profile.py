@@ -1,4 +1,4 @@
-"""IOptimizationProfile: the shapes that the inputs of a network will have (features 12.2 to 12.6)."""
+"""IOptimizationProfile: the shapes that the inputs of a network will have (tensorrt-features.md#12.2 to 12.6)."""
 
 from __future__ import annotations
 

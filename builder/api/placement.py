@@ -1,4 +1,5 @@
-"""What a build does about layers and capabilities for devices that are not here (features 28.4, 29.2 to 29.6).
+"""What a build does about layers and capabilities for devices that are not here (tensorrt-features.md#28.4, 29.2 to
+29.6).
 
 Settings are kept as they were made; what they ask for is checked when a network is built.
 """

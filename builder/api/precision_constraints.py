@@ -1,4 +1,6 @@
-"""What a network's layers are asked to compute in, as the builder's flags let it count (features 4.3 to 4.6)."""
+"""What a network's layers are asked to compute in, as the builder's flags let it count (tensorrt-features.md#4.3 to
+4.6).
+"""
 
 from __future__ import annotations
 
@@ -87,5 +89,7 @@ def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig) -> st
 
 
 def _differs(precision: DataType, output: DataType) -> bool:
-    """Whether an output is of another floating-point format; int8 products may have any output (feature 4.8)."""
+    """Whether an output is of another floating-point format; int8 products may have any output
+    (tensorrt-features.md#4.8).
+    """
     return precision is not DataType.INT8 and output in _FORMATS and output is not precision

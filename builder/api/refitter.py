@@ -1,4 +1,4 @@
-"""Refitter: other weights for an engine (features 14.1 to 14.11)."""
+"""Refitter: other weights for an engine (tensorrt-features.md#14.1 to 14.11)."""
 
 from __future__ import annotations
 

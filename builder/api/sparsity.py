@@ -1,4 +1,5 @@
-"""Weights with two zeros among each four channels, which sparse matrix units would take (features 16.1 to 16.4).
+"""Weights with two zeros among each four channels, which sparse matrix units would take (tensorrt-features.md#16.1 to
+16.4).
 
 There are no sparse kernels here: the check tells which layers could have some, and the dense ones run.
 """

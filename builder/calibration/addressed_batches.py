@@ -1,4 +1,4 @@
-"""Batches that lie at an address: calibrators may give addresses in place of arrays (feature 9.29)."""
+"""Batches that lie at an address: calibrators may give addresses in place of arrays (tensorrt-features.md#9.29)."""
 
 from __future__ import annotations
 

@@ -147,7 +147,8 @@ def fitted(array: Array, tensor: TensorDescription, where: str) -> Array:
 
 
 def _check_integers(array: Array, tensor: TensorDescription, where: str) -> None:
-    """Data may be float32 where the network takes integers, as long as these can hold it (feature 9.19)."""
+    """Data may be float32 where the network takes integers, as long as these can hold it (tensorrt-features.md#9.19).
+    """
     bounds = np.iinfo(tensor.dtype)
     if not ((array >= bounds.min) & (array <= bounds.max)).all():
         raise InvalidInputError(

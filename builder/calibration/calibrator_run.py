@@ -41,9 +41,9 @@ def run_calibrator(
     """The scales of a network just imported, which is left as it is.
 
     `profile` has the shape of each input with dynamic dimensions: the usual one of the calibration profile (9.18). With
-    `before_fusion` every tensor has a scale, whatever the calibrator's algorithm is (feature 3.11). Without any batch
-    there is a warning, and there are no scales (feature 9.23).
-    Raises `InvalidInputError` for a batch size that does not fit, and for a cache of another algorithm.
+    `before_fusion` every tensor has a scale, whatever the calibrator's algorithm is (tensorrt-features.md#3.11).
+    Without any batch there is a warning, and there are no scales (tensorrt-features.md#9.23). Raises
+    `InvalidInputError` for a batch size that does not fit, and for a cache of another algorithm.
     """
     method = method_of_calibrator(calibrator)
     cache = calibrator.read_calibration_cache()

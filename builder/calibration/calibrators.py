@@ -115,7 +115,9 @@ class IInt8LegacyCalibrator(IInt8Calibrator):
 
 
 def method_of_calibrator(calibrator: CalibratorLike) -> Method:
-    """How the thresholds for a calibrator are found; the two older algorithms count after fusion (feature 9.7)."""
+    """How the thresholds for a calibrator are found; the two older algorithms count after fusion
+    (tensorrt-features.md#9.7).
+    """
     algorithm = CalibrationAlgoType(int(calibrator.get_algorithm()))
     if algorithm is CalibrationAlgoType.LEGACY_CALIBRATION:
         return Method("LegacyCalibration", legacy_threshold(calibrator), before_fusion=False)

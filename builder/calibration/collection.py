@@ -110,7 +110,7 @@ class Collection:
         return {name: found[name] for name in output_names(entry_function(self.module))}
 
     def warn(self) -> None:
-        """Say which tensors were 0 in all samples (feature 9.22)."""
+        """Say which tensors were 0 in all samples (tensorrt-features.md#9.22)."""
         for name, histogram in self.histograms.items():
             if histogram.elements and histogram.is_zero:
                 warnings.warn(f"Tensor {name} is uniformly zero.", stacklevel=2)

@@ -11,7 +11,7 @@ from mlirt.errors import InvalidInputError
 
 @dataclass(frozen=True)
 class Method:
-    """`before_fusion` is TensorRT's choice for its calibrator of this algorithm (feature 9.7)."""
+    """`before_fusion` is TensorRT's choice for its calibrator of this algorithm (tensorrt-features.md#9.7)."""
 
     algorithm: str
     threshold: Threshold

@@ -49,8 +49,8 @@ def cleaned_with_ranges(module: ModuleOp, ctx: RtContext, target: str) -> Module
 def observed_names(module: ModuleOp, before_fusion: bool = True) -> list[str]:
     """The tensors of a cleaned network that need ranges: float32, at least two dimensions, made by no mere move.
 
-    Before fusion these are all of them, so that the names fit every target (feature 9.25); after fusion tensors are
-    left out that exist only inside of a fused layer.
+    Before fusion these are all of them, so that the names fit every target (tensorrt-features.md#9.25); after fusion
+    tensors are left out that exist only inside of a fused layer.
     """
     names = tensor_names(module)
     return [name for value, name in names.items() if _is_wanted(value) and (before_fusion or not _vanishes(value))]

@@ -123,7 +123,9 @@ def as_calibration(given: CalibrationLike, run: Callable[[CalibratorLike], Calib
 
 
 def reach(name: str, range_: Range) -> float:
-    """How far a range reaches on either side of zero (feature 9.20); raises `InvalidInputError` for what is none."""
+    """How far a range reaches on either side of zero (tensorrt-features.md#9.20); raises `InvalidInputError` for what
+    is none.
+    """
     low, high = range_ if isinstance(range_, tuple) else (-range_, range_)
     farthest = max(abs(low), abs(high))
     if not low <= high or not 0 < farthest < float("inf"):

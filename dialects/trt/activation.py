@@ -110,7 +110,7 @@ def _formulas() -> dict[ActivationKind, Callable[[Array, float, float], Array]]:
 
 @irdl_op_definition
 class ActivationOp(TensorOp):
-    """Apply an activation to each element; the result has the operand's type (features 1.1a, 1.1b).
+    """Apply an activation to each element; the result has the operand's type (tensorrt-features.md#1.1a, 1.1b).
 
     | kind | y |
     |---|---|

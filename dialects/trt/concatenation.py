@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ConcatenationOp(TensorOp):
-    """Put tensors one after the other along `axis`; parts of length 0 are allowed (feature 1.3).
+    """Put tensors one after the other along `axis`; parts of length 0 are allowed (tensorrt-features.md#1.3).
 
     C1: there is at least one input. C2: all inputs have one element type. C3: all inputs have one rank.
     C4: `axis` is an axis of the inputs. C5: the lengths of all other axes agree.

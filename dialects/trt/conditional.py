@@ -16,7 +16,7 @@ from mlirt.dialects.trt.boundary import BoundaryOp
 
 @irdl_op_definition
 class ConditionOp(BoundaryOp):
-    """What decides a conditional (features 8.1, 8.2).
+    """What decides a conditional (tensorrt-features.md#8.1, 8.2).
 
     C1: the condition is a 0-D boolean tensor.
 

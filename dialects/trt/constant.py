@@ -40,7 +40,7 @@ looks = Looks()
 
 @irdl_op_definition
 class ConstantOp(TensorOp):
-    """A tensor whose elements are known at build time (feature 1.5).
+    """A tensor whose elements are known at build time (tensorrt-features.md#1.5).
 
     `value` is a dense attribute for small tensors, or `#trt.weights<key, digest>` for an array in the weight store.
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class DeconvolutionOp(WindowedOp):
-    """Each input element adds the kernel, scaled, to the output at i*stride + r*dilation - pre (feature 1.7).
+    """Each input element adds the kernel, scaled, to the output at i*stride + r*dilation - pre
+    (tensorrt-features.md#1.7).
 
     An output axis has (I - 1) * stride + extent - pre - post + output_padding elements, where extent is
     1 + dilation * (size - 1); negative pads add cells where others cut them off. The kernel is C x M/groups x R (x S

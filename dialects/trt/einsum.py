@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class EinsumOp(TensorOp):
-    """Multiply the inputs along equal labels and sum over the labels that the output lacks (features 1.9a, 1.9b).
+    """Multiply the inputs along equal labels and sum over the labels that the output lacks (tensorrt-features.md#1.9a,
+    1.9b).
 
     `ij,jk->ik` is a matrix product; without `->` the output has the labels that occur once, in alphabetical order,
     after the axes of an ellipsis. A label that occurs twice in one input takes its diagonal.

@@ -135,7 +135,7 @@ def _formulas() -> dict[ElementwiseKind, Callable[[Array, Array], Array]]:
 
 @irdl_op_definition
 class ElementwiseOp(TensorOp):
-    """Combine two tensors of equal rank; a dimension of length 1 is repeated (features 1.10a, 1.10b).
+    """Combine two tensors of equal rank; a dimension of length 1 is repeated (tensorrt-features.md#1.10a, 1.10b).
 
     Comparisons and logic give booleans. `div` of integers truncates toward zero, `floor_div` rounds the quotient down,
     `mod` takes the divisor's sign and `fmod` the dividend's; both are exact. Integers wrap around, also where the least

@@ -46,7 +46,7 @@ class FillKindAttr(EnumAttribute[FillKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class FillOp(TensorOp):
-    """y[i..] = alpha + sum over axes k of beta_k * i_k (feature 1.11a, linspace).
+    """y[i..] = alpha + sum over axes k of beta_k * i_k (tensorrt-features.md#1.11a, linspace).
 
     `alpha` is a 0-D operand, 0 if absent; `beta` has one value per axis, or is 0-D for all axes, 0 if absent. The
     dimensions are the property `output_dims` or the 1-D integer operand `shape`. The element type is that of alpha,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class FullyConnectedOp(TensorOp):
-    """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flat (feature 1.12).
+    """y[.., k, 0, 0] = bias[k] + sum over j of kernel[k, j] x[.., j], the last three axes flat
+    (tensorrt-features.md#1.12).
 
     Bytes (i8 or ui8) with a kernel of i8 give the exact sum as i32.
 

@@ -37,7 +37,7 @@ class GatherModeAttr(EnumAttribute[GatherMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class GatherOp(TensorOp):
-    """Read `data` at `indices` (features 1.13a-1.13d).
+    """Read `data` at `indices` (tensorrt-features.md#1.13a-1.13d).
 
     A negative index counts from the end, and an index that is still out of range reads zero. With
     b = num_elementwise_dims:

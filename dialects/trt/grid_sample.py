@@ -38,7 +38,8 @@ class SampleModeAttr(EnumAttribute[SampleMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class GridSampleOp(TensorOp):
-    """Interpolate `input` (N x C x spatial) at the positions in `grid` (N x output spatial x d) (feature 1.43).
+    """Interpolate `input` (N x C x spatial) at the positions in `grid` (N x output spatial x d)
+    (tensorrt-features.md#1.43).
 
     -1 and 1 are the outer edges of the image, or with `align_corners` the centres of its outer cells; the first
     coordinate belongs to the innermost axis. `nearest` rounds half to even. Outside lie zeros (`fill`), the edge

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class IdentityOp(TensorOp):
-    """The same values in the element type of the result (feature 1.14).
+    """The same values in the element type of the result (tensorrt-features.md#1.14).
 
     Floating-point numbers become integers by truncation toward zero. Those beyond the range of int32 (of int64 for
     int64 and uint32, of uint64 for uint64) become its limit, and not-a-number 0; shorter types keep the low bits.

@@ -53,7 +53,7 @@ class LoopOutputKindAttr(EnumAttribute[LoopOutputKind], SpacedOpaqueSyntaxAttrib
 
 @irdl_op_definition
 class TripLimitOp(BoundaryOp):
-    """How often a loop goes round (features 7.2 to 7.5).
+    """How often a loop goes round (tensorrt-features.md#7.2 to 7.5).
 
     | kind | the loop has |
     |---|---|

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class LrnOp(TensorOp):
-    """y_c = x_c / (k + (alpha / window) * sum of x_j^2 over abs(j - c) <= (window - 1) / 2) ^ beta (feature 1.21).
+    """y_c = x_c / (k + (alpha / window) * sum of x_j^2 over abs(j - c) <= (window - 1) / 2) ^ beta
+    (tensorrt-features.md#1.21).
 
     The channels are axis 1, or axis 0 of a tensor of rank 3. Channels outside the tensor count as 0, and the window
     that divides alpha is always the whole one.

@@ -45,7 +45,8 @@ class MatrixOperationAttr(EnumAttribute[MatrixOperation], SpacedOpaqueSyntaxAttr
 
 @irdl_op_definition
 class MatrixMultiplyOp(TensorOp):
-    """op(lhs) op(rhs) over the last two axes; earlier axes are a batch, length 1 is repeated (features 1.22a, 1.22b).
+    """op(lhs) op(rhs) over the last two axes; earlier axes are a batch, length 1 is repeated
+    (tensorrt-features.md#1.22a, 1.22b).
 
     `transpose` swaps the last two axes of an operand; `vector` says that its last axis is a row vector on the left, a
     column vector on the right, and the result has no axis in its place. A sum over an empty axis is 0.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class NonZeroOp(TensorOp):
-    """The indices of all elements that are not zero, one column each, in row-major order (feature 1.45).
+    """The indices of all elements that are not zero, one column each, in row-major order (tensorrt-features.md#1.45).
 
     The number of columns is known at run time only.
 

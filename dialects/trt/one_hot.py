@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class OneHotOp(TensorOp):
-    """values[1] where the position along the new `axis` is the index, values[0] elsewhere (feature 1.46).
+    """values[1] where the position along the new `axis` is the index, values[0] elsewhere (tensorrt-features.md#1.46).
 
     The new axis has `depth` positions; a negative index counts from its end, one out of range is nowhere.
 

@@ -37,7 +37,7 @@ class PadModeAttr(EnumAttribute[PadMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class PaddingOp(TensorOp):
-    """Add `pre` cells before and `post` cells after each axis; negative numbers crop (feature 1.24).
+    """Add `pre` cells before and `post` cells after each axis; negative numbers crop (tensorrt-features.md#1.24).
 
     New cells hold the 0-D operand `value` (0 without it), mirror the input without repeating its edge (`reflect`),
     repeat the edge, or wrap around.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ParametricReluOp(TensorOp):
-    """y = x where x >= 0, else x * slope; dimensions of length 1 of either are repeated (feature 1.23).
+    """y = x where x >= 0, else x * slope; dimensions of length 1 of either are repeated (tensorrt-features.md#1.23).
 
     C1: both operands have one element type, not boolean. C2: both have the same rank. C3: dimensions are equal, or one
     is 1.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class PluginOp(PluginCall, TensorOp):
-    """What a plugin computes from its inputs, as a function of them (features 1.25, 19.20).
+    """What a plugin computes from its inputs, as a function of them (tensorrt-features.md#1.25, 19.20).
 
     The plugin is made by the creator that the process has registered for its name, version and namespace, from the
     bytes `state`. `made` are the types of the results; their dimensions are formulas over those of the operands, where

@@ -53,7 +53,7 @@ class PoolingKindAttr(EnumAttribute[PoolingKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class PoolingOp(WindowedOp):
-    """Reduce each window over the last axes to one value (features 1.26a-1.26d).
+    """Reduce each window over the last axes to one value (tensorrt-features.md#1.26a-1.26d).
 
     `max` takes the largest cell; cells of padding are minus infinity (the smallest integer), also where a window holds
     nothing else. `average` divides the sum by the number of cells that lie in the input, or, unless

@@ -89,7 +89,8 @@ def _is_integer(element: Attribute) -> bool:
 
 @irdl_op_definition
 class QuantizeOp(QuantizationOp):
-    """y = saturate(round(x / scale) + zero_point), half rounded to even; a missing zero point is 0 (feature 1.27).
+    """y = saturate(round(x / scale) + zero_point), half rounded to even; a missing zero point is 0
+    (tensorrt-features.md#1.27).
 
     The result has the zero point's element type, without one any integer type or an 8-bit float. An 8-bit float is the
     one nearest to x / scale, the largest for what is beyond it.
@@ -146,7 +147,7 @@ class QuantizeOp(QuantizationOp):
 
 @irdl_op_definition
 class DequantizeOp(QuantizationOp):
-    """y = (x - zero_point) * scale, in the scale's element type; a missing zero point is 0 (feature 1.8).
+    """y = (x - zero_point) * scale, in the scale's element type; a missing zero point is 0 (tensorrt-features.md#1.8).
 
     C1: the input is integer, or an 8-bit float without a zero point. C2: the scale is floating-point, the zero point of
     the input's type. C3: the scale is 0-D, or 1-D with `axis` and the length of that axis. C4: the zero point has the

@@ -48,7 +48,8 @@ class RandomKindAttr(EnumAttribute[RandomKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class RandomOp(TensorOp):
-    """Random numbers (feature 1.11b): `uniform` between alpha and beta, `normal` with mean alpha and deviation beta.
+    """Random numbers (tensorrt-features.md#1.11b): `uniform` between alpha and beta, `normal` with mean alpha and
+    deviation beta.
 
     They follow from `seed`, the number of the `run` and an element's place: other runs and other seeds have others.
     Uniform numbers have the same bits on every target, normal ones differ by a few units in the last place.

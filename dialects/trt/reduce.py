@@ -46,7 +46,8 @@ class ReduceKindAttr(EnumAttribute[ReduceKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class ReduceOp(TensorOp):
-    """Combine elements along `axes`, which keep length 1 or, without `keep_dims`, are dropped (features 1.30a, 1.30b).
+    """Combine elements along `axes`, which keep length 1 or, without `keep_dims`, are dropped
+    (tensorrt-features.md#1.30a, 1.30b).
 
     Of booleans, `max` is "any" and `min` is "all". `avg` of integers truncates toward zero. Over no elements:
 

@@ -59,7 +59,7 @@ class SelectorAttr(EnumAttribute[Selector], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class ResizeOp(TensorOp):
-    """Resample each axis to a new length (features 1.31a-1.31c).
+    """Resample each axis to a new length (tensorrt-features.md#1.31a-1.31c).
 
     The new lengths are the operand `shape`, or `output_dims`, or floor(length * scale). With `scales` the position of
     a sample follows from the scale, without from new length / old length. Position x of output sample i, for n samples

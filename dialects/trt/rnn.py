@@ -68,7 +68,7 @@ class RnnCellAttr(EnumAttribute[RnnCell], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class RnnOp(TensorOp):
-    """One layer of a recurrent network over `input` [T, N, E] with H hidden units (features 1.32, 7.21).
+    """One layer of a recurrent network over `input` [T, N, E] with H hidden units (tensorrt-features.md#1.32, 7.21).
 
     Without weights the input is [T, N, G H]: it has been multiplied by W already, and there is no bias b.
 

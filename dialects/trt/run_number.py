@@ -39,7 +39,7 @@ def this_run() -> Array:
 
 @irdl_op_definition
 class RunNumberOp(TensorOp):
-    """How many runs an execution context has made before this one (feature 1.11b).
+    """How many runs an execution context has made before this one (tensorrt-features.md#1.11b).
 
     Contexts count for themselves, so that a new one begins with the numbers of every other.
     `convert-run-number-to-input` makes it an input, which the runtime feeds.

@@ -46,7 +46,7 @@ class ScaleModeAttr(EnumAttribute[ScaleMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class ScaleOp(TensorOp):
-    """y = (x * scale + shift) ** power; an absent shift is 0, scale and power are 1 (feature 1.33).
+    """y = (x * scale + shift) ** power; an absent shift is 0, scale and power are 1 (tensorrt-features.md#1.33).
 
     In mode `uniform` the coefficients are 0-D; `channel`: 1-D along `channel_axis`; `elementwise`: they have the
     input's dimensions from `channel_axis` on.

@@ -28,7 +28,7 @@ class ScatterReductionAttr(EnumAttribute[ScatterReduction], SpacedOpaqueSyntaxAt
 
 @irdl_op_definition
 class ScatterOp(ScatterLayer, TensorOp):
-    """A copy of `data` with `updates` written, or combined with what is there (features 1.34a, 1.34b).
+    """A copy of `data` with `updates` written, or combined with what is there (tensorrt-features.md#1.34a, 1.34b).
 
     | mode | meaning |
     |---|---|

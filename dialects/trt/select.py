@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class SelectOp(TensorOp):
-    """y = then where the condition holds, otherwise else; dimensions of length 1 are repeated (feature 1.35).
+    """y = then where the condition holds, otherwise else; dimensions of length 1 are repeated
+    (tensorrt-features.md#1.35).
 
     C1: the condition is boolean. C2: both branches have one element type. C3: all ranks are equal.
     C4: dimensions are equal, or 1.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class ShapeOp(TensorOp):
-    """The lengths of the input's axes, 64-bit (feature 1.36); of a scalar, a tensor without elements.
+    """The lengths of the input's axes, 64-bit (tensorrt-features.md#1.36); of a scalar, a tensor without elements.
 
     Example: `%s = trt.shape %x : (tensor<2x3xf32>) -> tensor<2xi64>`
     """

@@ -1,4 +1,5 @@
-"""Shape tensors: what small integer tensors are known to hold when the engine is built (features 6.1, 6.7)."""
+"""Shape tensors: what small integer tensors are known to hold when the engine is built (tensorrt-features.md#6.1, 6.7).
+"""
 
 from __future__ import annotations
 

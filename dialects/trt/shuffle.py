@@ -35,7 +35,7 @@ _NOTHING = "the other lengths make 0 elements"
 
 @irdl_op_definition
 class ShuffleOp(TensorOp):
-    """Transpose, then reshape, then transpose again; each step may be absent (features 1.37a-1.37c).
+    """Transpose, then reshape, then transpose again; each step may be absent (tensorrt-features.md#1.37a-1.37c).
 
     Axis k of a transposed tensor is axis permutation[k] of the one before. In the new shape -1 stands for the length
     that keeps the number of elements, and 0, with `zero_is_placeholder`, for the length of the same axis before. The

@@ -42,7 +42,8 @@ class SliceModeAttr(EnumAttribute[SliceMode], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class SliceOp(TensorOp):
-    """y[j..] = x[start + j * stride ..] for j < size, per axis; strides may be negative or 0 (features 1.38a-1.38c).
+    """y[j..] = x[start + j * stride ..] for j < size, per axis; strides may be negative or 0
+    (tensorrt-features.md#1.38a-1.38c).
 
     Start, size and stride are properties, or 1-D integer operands for what only the run knows. Positions outside the
     input: `strict_bounds` forbids them, `wrap` counts modulo the length, `clamp` takes the nearest edge, `reflect`

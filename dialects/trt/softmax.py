@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class SoftmaxOp(TensorOp):
-    """y = exp(x - max) / sum(exp(x - max)) along one axis, or with `log` its logarithm (feature 1.39).
+    """y = exp(x - max) / sum(exp(x - max)) along one axis, or with `log` its logarithm (tensorrt-features.md#1.39).
 
     C1: the element type is a floating-point type. C2: `axis` is an axis of the input.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @irdl_op_definition
 class SuppressOp(TensorOp):
-    """Which boxes of each group stay; they come in the order of preference (part of feature 1.44).
+    """Which boxes of each group stay; they come in the order of preference (tensorrt-features.md#1.44).
 
     A box stays if it is allowed and its intersection over union with each earlier box that stays is at most
     `threshold`; at most `limit` boxes of a group stay. Corners are (y1, x1, y2, x2) with y1 <= y2 and x1 <= x2.

@@ -46,7 +46,8 @@ class TopkKindAttr(EnumAttribute[TopkKind], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class TopkOp(TensorOp):
-    """The `k` largest (`max`) or smallest (`min`) elements along `axis`, and their indices (features 1.40a, 1.40b).
+    """The `k` largest (`max`) or smallest (`min`) elements along `axis`, and their indices (tensorrt-features.md#1.40a,
+    1.40b).
 
     Sorted, `max` descends and `min` ascends. Of equal elements the one with the lower index comes first, and is taken
     first; a NaN is larger than every number. Without `sorted` the order is free, and is the sorted one here.

@@ -113,7 +113,8 @@ def _formulas() -> dict[UnaryKind, Callable[[Array], Array]]:
 
 @irdl_op_definition
 class UnaryOp(TensorOp):
-    """Apply a function to each element; the result has the operand's type, tests give booleans (features 1.42a, 1.42b).
+    """Apply a function to each element; the result has the operand's type, tests give booleans
+    (tensorrt-features.md#1.42a, 1.42b).
 
     `round` rounds half to even; `sign` is -1, 0 or 1; `isinf_pos` and `isinf_neg` look for one infinity.
 

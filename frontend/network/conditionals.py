@@ -1,4 +1,6 @@
-"""Conditionals: the layers at their borders; what is inside follows from the data flow (features 8.1 to 8.10)."""
+"""Conditionals: the layers at their borders; what is inside follows from the data flow (tensorrt-features.md#8.1 to
+8.10).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class IIfConditional:
         self.name = symbol
         self.has_condition = False
         self.allows_different_shapes = False
-        """Whether its outputs may have one shape in one branch and another in the other (mlirt's own, feature 8.3)."""
+        """Whether its outputs may have one shape in one branch and another in the other (mlirt's own,
+        tensorrt-features.md#8.3).
+        """
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """The 0-D Bool tensor that decides; None, with an error in the log, where there is one already."""

@@ -1,4 +1,4 @@
-"""INetworkDefinition: a network that is made layer by layer (features 2.1 to 2.20)."""
+"""INetworkDefinition: a network that is made layer by layer (tensorrt-features.md#2.1 to 2.20)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class INetworkDefinition(
         return len(self.graph.outputs)
 
     def add_input(self, name: str, dtype: DataType, shape: Sequence[int]) -> ITensor:
-        """A new input; -1 is a length that the run decides. None for a name that is empty or taken (feature 2.2)."""
+        """A new input; -1 is a length that the run decides. None for a name that is empty or taken
+        (tensorrt-features.md#2.2).
+        """
         expect("add_input(): dtype", dtype, DataType)
         lengths = _whole_numbers(f"add_input(): the shape of {name!r}", shape)
         if not name or self.graph.is_taken(name):
@@ -102,7 +104,7 @@ class INetworkDefinition(
         return tensor
 
     def mark_output(self, tensor: ITensor) -> None:
-        """Make a tensor an output of the network (feature 2.3)."""
+        """Make a tensor an output of the network (tensorrt-features.md#2.3)."""
         expect("mark_output()", tensor, ITensor)
         if tensor in self.graph.outputs:
             self.graph.reporter.warning(f"{tensor.name} is an output already")
@@ -137,7 +139,7 @@ class INetworkDefinition(
         return tensor in self.graph.debug
 
     def mark_output_for_shapes(self, tensor: ITensor) -> bool:
-        """Make a tensor an output that is delivered as a shape, to the host's memory (feature 2.4).
+        """Make a tensor an output that is delivered as a shape, to the host's memory (tensorrt-features.md#2.4).
 
         False, with an error in the log, for one that no shape can be: floating-point numbers, or more dimensions.
         """
@@ -184,11 +186,11 @@ class INetworkDefinition(
         return _at(self.graph.outputs, index)
 
     def set_weights_name(self, weights: Weights | Array, name: str) -> bool:
-        """The name of weights in the plan; False for one that is taken (feature 2.19)."""
+        """The name of weights in the plan; False for one that is taken (tensorrt-features.md#2.19)."""
         return self.graph.name_weights(as_weights(weights).numpy(), name)
 
     def serialize(self) -> None:
-        """None, with an error in the log: the serialized network is for safety and DLA (feature 2.18)."""
+        """None, with an error in the log: the serialized network is for safety and DLA (tensorrt-features.md#2.18)."""
         error = UnsupportedError("serialize: networks for safety or DLA are not supported; build the network instead")
         self.graph.reporter.error("network.py::serialize", error)
 

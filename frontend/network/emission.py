@@ -177,7 +177,7 @@ def symbols_of_models(inputs: Mapping[ITensor, Sequence[Dim]]) -> dict[str, Dim]
 
 
 def _check_ranks(record: LayerRecord, results: Sequence[SSAValue]) -> None:
-    """Raise where a tensor has more dimensions than TensorRT's have (feature 1.48)."""
+    """Raise where a tensor has more dimensions than TensorRT's have (tensorrt-features.md#1.48)."""
     for value in results:
         count = rank(value.type) if is_tensor(value.type) else 0
         if count > MAX_DIMS:
@@ -185,7 +185,7 @@ def _check_ranks(record: LayerRecord, results: Sequence[SSAValue]) -> None:
 
 
 def _check_volumes(record: LayerRecord, results: Sequence[SSAValue]) -> None:
-    """Raise where a tensor has more elements than TensorRT counts (feature 1.47)."""
+    """Raise where a tensor has more elements than TensorRT counts (tensorrt-features.md#1.47)."""
     for value in results:
         count = element_count(value.type)
         if isinstance(count, int) and count > MAX_VOLUME:

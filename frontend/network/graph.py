@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.layer import ILayer
     from mlirt.tensorrt.weights import Array
 
-# Layers that make shapes of shapes (feature 6.1).
+# Layers that make shapes of shapes (tensorrt-features.md#6.1).
 SHAPE_ARITHMETIC = frozenset(
     {
         LayerType.ACTIVATION,
@@ -135,7 +135,9 @@ class NetworkGraph:
             self.start_again()
 
     def is_shape_tensor(self, tensor: ITensor) -> bool:
-        """Whether a layer reads a tensor as a shape, or makes of it what is read as one (features 6.1, 6.2)."""
+        """Whether a layer reads a tensor as a shape, or makes of it what is read as one (tensorrt-features.md#6.1,
+        6.2).
+        """
         todo, seen = [tensor], {tensor}
         while todo:
             current = todo.pop()
@@ -153,7 +155,7 @@ class NetworkGraph:
         return False
 
     def is_execution_tensor(self, tensor: ITensor) -> bool:
-        """Whether a tensor is data: all are but those that are read as shapes alone (feature 6.3)."""
+        """Whether a tensor is data: all are but those that are read as shapes alone (tensorrt-features.md#6.3)."""
         return not self.is_shape_tensor(tensor) or self._reaches_data(tensor)
 
     def _reaches_data(self, tensor: ITensor) -> bool:

@@ -1,4 +1,5 @@
-"""Small tensors whose elements follow from constants and from lengths that are numbers (features 6.4, 6.7)."""
+"""Small tensors whose elements follow from constants and from lengths that are numbers (tensorrt-features.md#6.4, 6.7).
+"""
 
 from __future__ import annotations
 

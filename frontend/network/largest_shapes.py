@@ -1,4 +1,4 @@
-"""How large outputs may become whose lengths only the data of a run tell (features 12.14, 12.16)."""
+"""How large outputs may become whose lengths only the data of a run tell (tensorrt-features.md#12.14, 12.16)."""
 
 from __future__ import annotations
 

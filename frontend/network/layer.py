@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ILayer(FixedAttributes):
-    """A view of a layer (feature 2.8); `layer.__class__ = mlirt.IConvolutionLayer` shows more of it (2.9).
+    """A view of a layer (tensorrt-features.md#2.8); `layer.__class__ = mlirt.IConvolutionLayer` shows more of it (2.9).
 
     Subclasses whose op takes the layer's inputs and settings as they are just name it in `OP`.
     """
@@ -93,7 +93,8 @@ class ILayer(FixedAttributes):
 
     @property
     def precision(self) -> DataType:
-        """The type that the layer computes in; means nothing unless `precision_is_set` (features 4.3, 4.7)."""
+        """The type that the layer computes in; means nothing unless `precision_is_set` (tensorrt-features.md#4.3, 4.7).
+        """
         return DataType.FLOAT if self.record.precision is None else self.record.precision
 
     @precision.setter

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class IGatherLayer(ILayer):
-    """Elements or slices by their indices; an index that is out of range gives zero (features 1.13a to 1.13d)."""
+    """Elements or slices by their indices; an index that is out of range gives zero (tensorrt-features.md#1.13a to
+    1.13d).
+    """
 
     OP, KIND, TYPE, INPUTS = GatherOp, "Gather", LayerType.GATHER, 2
     axis = IntSetting(0, "axis")
@@ -31,7 +33,7 @@ class IGatherLayer(ILayer):
 
 
 class IScatterLayer(ILayer):
-    """A copy of a tensor with elements put in other places (features 1.34a, 1.34b)."""
+    """A copy of a tensor with elements put in other places (tensorrt-features.md#1.34a, 1.34b)."""
 
     OP, KIND, TYPE, INPUTS = ScatterOp, "Scatter", LayerType.SCATTER, 3
     axis = IntSetting(0, "axis")
@@ -39,7 +41,9 @@ class IScatterLayer(ILayer):
 
 
 class IOneHotLayer(ILayer):
-    """One of two values along a new axis, which counts from the last one of the result below 0 (feature 1.46)."""
+    """One of two values along a new axis, which counts from the last one of the result below 0
+    (tensorrt-features.md#1.46).
+    """
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = OneHotOp, "OneHot", LayerType.ONE_HOT, 3, (2,)
     axis = IntSetting(0, "axis")
@@ -50,7 +54,7 @@ class IOneHotLayer(ILayer):
 
 
 class INonZeroLayer(ILayer):
-    """The places of all elements that are not zero (feature 1.45)."""
+    """The places of all elements that are not zero (tensorrt-features.md#1.45)."""
 
     KIND, TYPE, INT32_OUTPUTS = "NonZero", LayerType.NON_ZERO, (0,)
 

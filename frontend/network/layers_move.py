@@ -40,7 +40,7 @@ _UNSET = -(1 << 31)
 
 
 class IShuffleLayer(ILayer):
-    """Transpose, reshape, transpose; input 1 may give the new shape (features 1.37a to 1.37c)."""
+    """Transpose, reshape, transpose; input 1 may give the new shape (tensorrt-features.md#1.37a to 1.37c)."""
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = ShuffleOp, "Shuffle", LayerType.SHUFFLE, 2, (1,)
     first_transpose = PermutationSetting("first_transpose")
@@ -63,7 +63,9 @@ class IShuffleLayer(ILayer):
 
 
 class ISliceLayer(ILayer):
-    """A part of a tensor; inputs 1 to 4 may give start, size, stride and the fill value (features 1.38a to 1.38c)."""
+    """A part of a tensor; inputs 1 to 4 may give start, size, stride and the fill value (tensorrt-features.md#1.38a to
+    1.38c).
+    """
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = SliceOp, "Slice", LayerType.SLICE, 5, (1, 2, 3)
     start = DimsSetting("start")
@@ -110,7 +112,7 @@ def _known(ir: LayerEmitter, of: Sequence[int] | None, place: int) -> SSAValue:
 
 
 class IConcatenationLayer(ILayer):
-    """Tensors one behind the other along an axis, by default the third from the last (feature 1.3)."""
+    """Tensors one behind the other along an axis, by default the third from the last (tensorrt-features.md#1.3)."""
 
     OP, KIND, TYPE = ConcatenationOp, "Concatenation", LayerType.CONCATENATION
     given_axis = IntSetting(_UNSET, "axis")
@@ -140,7 +142,7 @@ class IConcatenationLayer(ILayer):
 
 
 class IPaddingLayer(ILayer):
-    """Zeros around the two innermost dimensions, or cut from them (feature 1.24)."""
+    """Zeros around the two innermost dimensions, or cut from them (tensorrt-features.md#1.24)."""
 
     OP, KIND, TYPE = PaddingOp, "Padding", LayerType.PADDING
     pre_padding_nd = DimsSetting()
@@ -158,7 +160,7 @@ class IPaddingLayer(ILayer):
 
 
 class IShapeLayer(ILayer):
-    """The dimensions of a tensor as an Int32 tensor (feature 1.36)."""
+    """The dimensions of a tensor as an Int32 tensor (tensorrt-features.md#1.36)."""
 
     OP, KIND, TYPE, INT32_OUTPUTS = ShapeOp, "Shape", LayerType.SHAPE, (0,)
 

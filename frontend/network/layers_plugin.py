@@ -1,4 +1,4 @@
-"""Layers of the user's own: plugins (features 1.25, 19.20)."""
+"""Layers of the user's own: plugins (tensorrt-features.md#1.25, 19.20)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class PluginMethods(Methods):
     """`add_plugin_v2`, `add_plugin_v3` and `add_plugin`."""
 
     def add_plugin_v2(self, inputs: Sequence[ITensor], plugin: IPluginV2) -> IPluginV2Layer:
-        """A layer that computes what a clone of the plugin does (feature 19.20)."""
+        """A layer that computes what a clone of the plugin does (tensorrt-features.md#19.20)."""
         expect("add_plugin_v2(): plugin", plugin, IPluginV2)
         return self._add_plugin(IPluginV2Layer, inputs, checked_plugin("add_plugin_v2", plugin.plugin_type, plugin))
 

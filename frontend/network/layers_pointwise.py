@@ -32,7 +32,7 @@ _LOGIC = (ElementWiseOperation.AND, ElementWiseOperation.OR, ElementWiseOperatio
 
 
 class IActivationLayer(ILayer):
-    """A curve (features 1.1a, 1.1b)."""
+    """A curve (tensorrt-features.md#1.1a, 1.1b)."""
 
     OP, KIND, TYPE = ActivationOp, "Activation", LayerType.ACTIVATION
     type = EnumSetting(ActivationType.RELU, "kind")  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]  (TensorRT's name)
@@ -41,7 +41,7 @@ class IActivationLayer(ILayer):
 
 
 class IUnaryLayer(ILayer):
-    """A function of one number (features 1.42a, 1.42b)."""
+    """A function of one number (tensorrt-features.md#1.42a, 1.42b)."""
 
     OP, KIND, TYPE = UnaryOp, "Unary", LayerType.UNARY
     op = EnumSetting(UnaryOperation.EXP, "kind")
@@ -60,7 +60,7 @@ def _check_unary(op: UnaryOperation, value: SSAValue, name: str) -> None:
 
 
 class IElementWiseLayer(ILayer):
-    """A function of two numbers (features 1.10a, 1.10b)."""
+    """A function of two numbers (tensorrt-features.md#1.10a, 1.10b)."""
 
     OP, KIND, TYPE, INPUTS = ElementwiseOp, "ElementWise", LayerType.ELEMENTWISE, 2
     op = EnumSetting(ElementWiseOperation.SUM, "kind")
@@ -81,19 +81,19 @@ class IElementWiseLayer(ILayer):
 
 
 class IParametricReLULayer(ILayer):
-    """x, or slope * x where x is negative (feature 1.23)."""
+    """x, or slope * x where x is negative (tensorrt-features.md#1.23)."""
 
     OP, KIND, TYPE, INPUTS = ParametricReluOp, "ParametricReLU", LayerType.PARAMETRIC_RELU, 2
 
 
 class ISelectLayer(ILayer):
-    """One of two tensors, element by element (feature 1.35)."""
+    """One of two tensors, element by element (tensorrt-features.md#1.35)."""
 
     OP, KIND, TYPE, INPUTS = SelectOp, "Select", LayerType.SELECT, 3
 
 
 class IIdentityLayer(ILayer):
-    """The input, in the type that `set_output_type` asks for (feature 1.14)."""
+    """The input, in the type that `set_output_type` asks for (tensorrt-features.md#1.14)."""
 
     OP, KIND, TYPE = IdentityOp, "Identity", LayerType.IDENTITY
 
@@ -108,7 +108,7 @@ class IIdentityLayer(ILayer):
 
 
 class IScaleLayer(ILayer):
-    """(x * scale + shift) ** power (feature 1.33)."""
+    """(x * scale + shift) ** power (tensorrt-features.md#1.33)."""
 
     OP, KIND, TYPE = ScaleOp, "Scale", LayerType.SCALE
     mode = EnumSetting(ScaleMode.UNIFORM, "mode")

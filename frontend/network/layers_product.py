@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class IFullyConnectedLayer(ILayer):
-    """Weights times the last three dimensions as one (feature 1.12)."""
+    """Weights times the last three dimensions as one (tensorrt-features.md#1.12)."""
 
     OP, KIND, TYPE, INPUTS = FullyConnectedOp, "Fully Connected", LayerType.FULLY_CONNECTED, 3
     num_output_channels = IntSetting(0)
@@ -43,7 +43,7 @@ class IFullyConnectedLayer(ILayer):
 
 
 class IMatrixMultiplyLayer(ILayer):
-    """The product of two matrices, or stacks of them (features 1.22a, 1.22b)."""
+    """The product of two matrices, or stacks of them (tensorrt-features.md#1.22a, 1.22b)."""
 
     OP, KIND, TYPE, INPUTS = MatrixMultiplyOp, "Matrix Multiply", LayerType.MATRIX_MULTIPLY, 2
     op0 = EnumSetting(MatrixOperation.NONE, "lhs_op")
@@ -51,7 +51,7 @@ class IMatrixMultiplyLayer(ILayer):
 
 
 class IEinsumLayer(ILayer):
-    """A sum over products by Einstein's notation (features 1.9a, 1.9b)."""
+    """A sum over products by Einstein's notation (tensorrt-features.md#1.9a, 1.9b)."""
 
     OP, KIND, TYPE, INPUTS = EinsumOp, "Einsum", LayerType.EINSUM, 2
     equation = Setting[str]("")

@@ -47,10 +47,10 @@ class QuantizationLayer(ILayer):
         return ir.op(self.OP, [x, scale, None], {"axis": self.axis if along else None})
 
     def _check_channels(self, ir: LayerEmitter, count: int) -> None:
-        """Raise for several scales of what the run computes (feature 10.5)."""
+        """Raise for several scales of what the run computes (tensorrt-features.md#10.5)."""
 
     def _check_zero_point(self, ir: LayerEmitter) -> None:
-        """Raise for one that is not 0, as far as the build knows (features 1.8, 10.15)."""
+        """Raise for one that is not 0, as far as the build knows (tensorrt-features.md#1.8, 10.15)."""
         given = ir.maybe_input(2)
         known = None if given is None else ir.known_numbers(given)
         if given is not None and (known is None or known.any()):
@@ -59,7 +59,7 @@ class QuantizationLayer(ILayer):
 
 
 class IQuantizeLayer(QuantizationLayer):
-    """clamp(round(x / scale) + zero point, -128, 127) (feature 1.27)."""
+    """clamp(round(x / scale) + zero point, -128, 127) (tensorrt-features.md#1.27)."""
 
     OP, KIND, TYPE = QuantizeOp, "Quantize", LayerType.QUANTIZE
 
@@ -69,7 +69,7 @@ class IQuantizeLayer(QuantizationLayer):
 
 
 class IDequantizeLayer(QuantizationLayer):
-    """(x - zero point) * scale (feature 1.8)."""
+    """(x - zero point) * scale (tensorrt-features.md#1.8)."""
 
     OP, KIND, TYPE = DequantizeOp, "Dequantize", LayerType.DEQUANTIZE
 

@@ -62,7 +62,7 @@ class _StateInput:
 
 
 class IRNNv2Layer(ILayer):
-    """RELU, TANH, LSTM or GRU cells in layers, forward or both ways (features 1.32a to 1.32c).
+    """RELU, TANH, LSTM or GRU cells in layers, forward or both ways (tensorrt-features.md#1.32a to 1.32c).
 
     The input is N x T x E, where N may be any number of dimensions; outputs are N x T x H (2 H both ways), the last
     hidden states N x layers x H, and of LSTM cells the last cell states. Both ways a layer counts as two, forward and

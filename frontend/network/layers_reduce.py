@@ -53,7 +53,7 @@ class OneAxisMask(IntSetting):
 
 
 class IReduceLayer(ILayer):
-    """Elements combined along axes (features 1.30a, 1.30b)."""
+    """Elements combined along axes (tensorrt-features.md#1.30a, 1.30b)."""
 
     OP, KIND, TYPE = ReduceOp, "Reduce", LayerType.REDUCE
     op = EnumSetting(ReduceOperation.SUM, "kind")
@@ -62,7 +62,7 @@ class IReduceLayer(ILayer):
 
 
 class ISoftMaxLayer(ILayer):
-    """Softmax along an axis, by default the third from the last (feature 1.39)."""
+    """Softmax along an axis, by default the third from the last (tensorrt-features.md#1.39)."""
 
     OP, KIND, TYPE = SoftmaxOp, "SoftMax", LayerType.SOFTMAX
     given_axes = OneAxisMask(0, "axis")
@@ -85,7 +85,7 @@ class ISoftMaxLayer(ILayer):
 
 
 class ITopKLayer(ILayer):
-    """The largest or smallest elements along an axis, and their indices (features 1.40a, 1.40b)."""
+    """The largest or smallest elements along an axis, and their indices (tensorrt-features.md#1.40a, 1.40b)."""
 
     OP, KIND, TYPE, INT32_OUTPUTS = TopkOp, "TopK", LayerType.TOPK, (1,)
     op = EnumSetting(TopKOperation.MAX, "kind")
@@ -107,7 +107,7 @@ class ITopKLayer(ILayer):
 
 
 class ILRNLayer(ILayer):
-    """Each element against its neighbours in other channels (feature 1.21)."""
+    """Each element against its neighbours in other channels (tensorrt-features.md#1.21)."""
 
     OP, KIND, TYPE = LrnOp, "LRN", LayerType.LRN
     window_size = IntSetting(1, "window")

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 class IRaggedSoftMaxLayer(ILayer):
-    """Softmax over the first elements of each row, as many as its bound says; zeros behind (feature 1.28)."""
+    """Softmax over the first elements of each row, as many as its bound says; zeros behind (tensorrt-features.md#1.28).
+    """
 
     KIND, TYPE, INPUTS = "Ragged SoftMax", LayerType.RAGGED_SOFTMAX, 2
 
@@ -60,7 +61,9 @@ _MAX_CONDITIONS = 8
 
 
 class IAssertionLayer(ILayer):
-    """Ends the run, or the build where that is known then, unless all conditions hold (features 1.2a, 1.2b)."""
+    """Ends the run, or the build where that is known then, unless all conditions hold (tensorrt-features.md#1.2a,
+    1.2b).
+    """
 
     KIND, TYPE, SHAPE_INPUTS = "Assertion", LayerType.ASSERTION, (0,)
     message = Setting[str]("")
@@ -86,7 +89,7 @@ class IAssertionLayer(ILayer):
         return []
 
     def _require(self, ir: LayerEmitter, condition: SSAValue, tensor: ITensor, index: int) -> None:
-        """Check a condition by formulas of lengths, else by its value in a run (feature 1.2b)."""
+        """Check a condition by formulas of lengths, else by its value in a run (tensorrt-features.md#1.2b)."""
         fault = f"condition[{index}] is false: {condition_text(tensor, index)}. {self.message}"
         compared = compared_lengths(tensor, index, ir.emission, fault)
         for one in compared or ():

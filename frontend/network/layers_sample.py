@@ -43,7 +43,7 @@ class ScalesSetting(Setting["Sequence[float]"]):
 
 
 class IResizeLayer(ILayer):
-    """The input at another size: by `shape`, `scales`, or input 1 (features 1.31a to 1.31c)."""
+    """The input at another size: by `shape`, `scales`, or input 1 (tensorrt-features.md#1.31a to 1.31c)."""
 
     OP, KIND, TYPE, INPUTS, SHAPE_INPUTS = ResizeOp, "Resize", LayerType.RESIZE, 2, (1,)
     shape = DimsSetting("output_dims")
@@ -89,7 +89,7 @@ class IResizeLayer(ILayer):
 
 
 class IGridSampleLayer(ILayer):
-    """An image read at given places (feature 1.43)."""
+    """An image read at given places (tensorrt-features.md#1.43)."""
 
     OP, KIND, TYPE, INPUTS = GridSampleOp, "GridSample", LayerType.GRID_SAMPLE, 2
     interpolation_mode = EnumSetting(InterpolationMode.LINEAR, "kind")

@@ -29,7 +29,7 @@ _RANDOM = {FillOperation.RANDOM_UNIFORM: "uniform", FillOperation.RANDOM_NORMAL:
 
 
 class IConstantLayer(ILayer):
-    """Weights as a tensor (feature 1.5)."""
+    """Weights as a tensor (tensorrt-features.md#1.5)."""
 
     OP, KIND, TYPE, INPUTS = ConstantOp, "Constant", LayerType.CONSTANT, 0
     weights = WeightsSetting()
@@ -49,7 +49,8 @@ class IConstantLayer(ILayer):
 
 
 class IFillLayer(ILayer):
-    """alpha + beta * index, or random numbers; inputs 0 to 2 may give shape, alpha and beta (features 1.11a and b).
+    """alpha + beta * index, or random numbers; inputs 0 to 2 may give shape, alpha and beta (tensorrt-features.md#1.11a
+    and b).
 
     Random numbers are uniform between alpha and beta, or normal with the mean alpha and the deviation beta. Each run of
     an execution context has others; a new context begins with the first ones.

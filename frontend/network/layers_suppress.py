@@ -25,7 +25,7 @@ MAX_BOXES = 5000
 
 
 class INMSLayer(ILayer):
-    """(batch, class, box) of the boxes that are kept, and their number (feature 1.44).
+    """(batch, class, box) of the boxes that are kept, and their number (tensorrt-features.md#1.44).
 
     Inputs: boxes N x B x 4, scores N x B x C, the most boxes of a class; 3 and 4 may be the thresholds of overlap and
     score. Of each class the `topk_box_limit` boxes with the best scores are looked at, of equal ones the first.

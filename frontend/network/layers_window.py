@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class WindowLayer(ILayer, ABC):
-    """Strides and pads (feature 1.6g); `padding_nd` sets both pads, and reads the first."""
+    """Strides and pads (tensorrt-features.md#1.6g); `padding_nd` sets both pads, and reads the first."""
 
     stride_nd = DimsSetting("stride", lambda layer: layer.for_each_axis(1))
     dilation_nd = DimsSetting("dilation", lambda layer: layer.for_each_axis(1))
@@ -60,7 +60,7 @@ class WindowLayer(ILayer, ABC):
 
 
 class KernelLayer(WindowLayer):
-    """A window with weights: those that the layer holds, or inputs 1 and 2 (feature 1.6f)."""
+    """A window with weights: those that the layer holds, or inputs 1 and 2 (tensorrt-features.md#1.6f)."""
 
     INPUTS = 3
     kernel_size_nd = DimsSetting()
@@ -99,7 +99,7 @@ class KernelLayer(WindowLayer):
 
 
 class IConvolutionLayer(KernelLayer):
-    """Correlation with kernels K x C/groups x R x S (features 1.6a to 1.6g)."""
+    """Correlation with kernels K x C/groups x R x S (tensorrt-features.md#1.6a to 1.6g)."""
 
     OP, KIND, TYPE = ConvolutionOp, "Convolution", LayerType.CONVOLUTION
 
@@ -109,7 +109,7 @@ class IConvolutionLayer(KernelLayer):
 
 
 class IDeconvolutionLayer(KernelLayer):
-    """The transpose of a convolution; kernels are C x K/groups x R x S (feature 1.7)."""
+    """The transpose of a convolution; kernels are C x K/groups x R x S (tensorrt-features.md#1.7)."""
 
     OP, KIND, TYPE = DeconvolutionOp, "Deconvolution", LayerType.DECONVOLUTION
 
@@ -119,7 +119,7 @@ class IDeconvolutionLayer(KernelLayer):
 
 
 class IPoolingLayer(WindowLayer):
-    """The largest or the average of each window (features 1.26a to 1.26d)."""
+    """The largest or the average of each window (tensorrt-features.md#1.26a to 1.26d)."""
 
     OP, KIND, TYPE = PoolingOp, "Pooling", LayerType.POOLING
     type = EnumSetting(PoolingType.MAX, "kind")  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]  (TensorRT's name)

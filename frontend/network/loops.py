@@ -1,4 +1,4 @@
-"""Loops: the layers at their borders; what is inside follows from the data flow (features 7.1 to 7.10)."""
+"""Loops: the layers at their borders; what is inside follows from the data flow (tensorrt-features.md#7.1 to 7.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OnnxParser: an ONNX model into a network (features 11.1 to 11.6, 11.11, 11.12)."""
+"""OnnxParser: an ONNX model into a network (tensorrt-features.md#11.1 to 11.6, 11.11, 11.12)."""
 
 from __future__ import annotations
 
@@ -156,13 +156,13 @@ class OnnxParser(FixedAttributes, ContextManager):
 
 
 def get_nv_onnx_parser_version() -> int:
-    """The version of TensorRT that is reported, such as 8.5.3, as one number, 80503 (feature 11.16)."""
+    """The version of TensorRT that is reported, such as 8.5.3, as one number, 80503 (tensorrt-features.md#11.16)."""
     major, minor, patch = (int(part) for part in reported_version().split(".")[:3])
     return major * 10000 + minor * 100 + patch
 
 
 def shutdown_protobuf_library() -> None:
-    """Nothing: readers of models keep no global state (feature 11.16)."""
+    """Nothing: readers of models keep no global state (tensorrt-features.md#11.16)."""
 
 
 def _has_wide_weights(network: INetworkDefinition) -> bool:

@@ -1,4 +1,5 @@
-"""Inputs and outputs of few bits: bytes that stand for numbers by a range (feature 5.10), INT32 for int64."""
+"""Inputs and outputs of few bits: bytes that stand for numbers by a range (tensorrt-features.md#5.10), INT32 for int64.
+"""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class WeightsSetting(Setting["Array"]):
 
 
 class Deprecated2d:
-    """The old name of a list of two numbers (feature 2.16)."""
+    """The old name of a list of two numbers (tensorrt-features.md#2.16)."""
 
     def __init__(self, now: str) -> None:
         self._now = now

@@ -21,7 +21,8 @@ ALL_FORMATS = (1 << len(TensorFormat)) - 1
 
 
 class ITensor(FixedAttributes):
-    """A tensor (feature 2.7). Its shape and type follow from the layers before it, those of an input are given.
+    """A tensor (tensorrt-features.md#2.7). Its shape and type follow from the layers before it, those of an input are
+    given.
 
     `formulas` are the lengths of an imported input, by axis, that are expressions of names, and `model_formulas` what
     they were in the model, whose layers speak of the same names and read elements of `model_dtype`; a `squeezed` output
@@ -114,7 +115,9 @@ class ITensor(FixedAttributes):
 
     @property
     def dynamic_range(self) -> tuple[float, float] | None:
-        """The smallest and the largest value of the elements, as far as int8 shall hold them (feature 9.20)."""
+        """The smallest and the largest value of the elements, as far as int8 shall hold them
+        (tensorrt-features.md#9.20).
+        """
         return self.range
 
     @dynamic_range.setter
@@ -137,7 +140,7 @@ class ITensor(FixedAttributes):
             self.graph.start_again()
 
     def set_dimension_name(self, index: int, name: str) -> None:
-        """Name a dimension of an input; dimensions of one name have one length (features 12.19, 12.20)."""
+        """Name a dimension of an input; dimensions of one name have one length (tensorrt-features.md#12.19, 12.20)."""
         self.dimension_names[index] = name
         self.graph.start_again()
 
@@ -158,7 +161,9 @@ class ITensor(FixedAttributes):
 
     @property
     def allowed_formats(self) -> int:
-        """A bit for each format that an input or output may have; linear is chosen where it is one (feature 5.1)."""
+        """A bit for each format that an input or output may have; linear is chosen where it is one
+        (tensorrt-features.md#5.1).
+        """
         return self._formats
 
     @allowed_formats.setter

@@ -1,4 +1,6 @@
-"""Nodes that a plugin computes: those whose op has a registered creator of its name and version (feature 11.10)."""
+"""Nodes that a plugin computes: those whose op has a registered creator of its name and version
+(tensorrt-features.md#11.10).
+"""
 
 from __future__ import annotations
 

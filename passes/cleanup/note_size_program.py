@@ -47,8 +47,8 @@ Elements = Sequence[int]
 class NoteSizeProgramPass(ModulePass):
     """Note on a function how the sizes that it defines follow from integers among its inputs and from their lengths.
 
-    So shapes of outputs are known once shapes and values of the inputs are (feature 12.11). Sizes that data decide
-    another way, such as the count of a NonZero, have no such arithmetic. Nothing else is changed.
+    So shapes of outputs are known once shapes and values of the inputs are (tensorrt-features.md#12.11). Sizes that
+    data decide another way, such as the count of a NonZero, have no such arithmetic. Nothing else is changed.
 
     Before:
 

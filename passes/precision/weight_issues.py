@@ -18,7 +18,9 @@ _ROUNDING = 2.0**-12  # of the norm, about what rounding to 11 bits takes from a
 
 
 class WeightIssues:
-    """`look(weights)` at what is converted to half precision; `warn()` says how many lost something (feature 4.2)."""
+    """`look(weights)` at what is converted to half precision; `warn()` says how many lost something
+    (tensorrt-features.md#4.2).
+    """
 
     def __init__(self) -> None:
         self._subnormal = 0

@@ -1,4 +1,6 @@
-"""Networks that say themselves where they compute with integers: no scales are added to them (feature 10.1)."""
+"""Networks that say themselves where they compute with integers: no scales are added to them
+(tensorrt-features.md#10.1).
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,14 @@ def is_explicit(module: ModuleOp) -> bool:
 
 
 def has_conversions(module: ModuleOp) -> bool:
-    """Whether any layer quantises or dequantises, be it the first or the last of the network (feature 9.3)."""
+    """Whether any layer quantises or dequantises, be it the first or the last of the network
+    (tensorrt-features.md#9.3).
+    """
     return any(isinstance(op, QuantizeOp | DequantizeOp) for op in module.walk())
 
 
 def needs_ranges(module: ModuleOp) -> bool:
-    """Whether a network without any range of a tensor would compute nothing with bytes (feature 9.4).
+    """Whether a network without any range of a tensor would compute nothing with bytes (tensorrt-features.md#9.4).
 
     It would with layers that quantise or dequantise, and where it has bytes and no product of floating-point numbers.
     """

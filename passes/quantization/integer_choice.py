@@ -58,7 +58,7 @@ class IntegerChoice:
         return self._asked.of(op) is Precision.INT8
 
     def _is_covered(self, op: TensorOp) -> bool:
-        """Whether the ranges of what a product reads and makes are known (feature 9.21)."""
+        """Whether the ranges of what a product reads and makes are known (tensorrt-features.md#9.21)."""
         return self._has_range(op.operands[0]) and (
             self._result_is_known(op.results[0]) or self._has_range(op.results[0])
         )

@@ -15,7 +15,8 @@ from mlirt.passes.quantization.integer_operands import SMOOTHING
 
 
 def unsmoothed_layers(module: ModuleOp) -> set[Operation]:
-    """The layers from the last product on each way to a float32 output, which stay float for its sake (feature 9.24).
+    """The layers from the last product on each way to a float32 output, which stay float for its sake
+    (tensorrt-features.md#9.24).
 
     None of a way where a layer is asked to be int8, that holds a plugin, or on which there is no product.
     """

@@ -1,4 +1,5 @@
-"""Weights as 8-bit integers in [-127, 127], with one scale for each output channel (features 9.2, 10.17)."""
+"""Weights as 8-bit integers in [-127, 127], with one scale for each output channel (tensorrt-features.md#9.2, 10.17).
+"""
 
 from __future__ import annotations
 

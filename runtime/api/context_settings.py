@@ -50,7 +50,8 @@ class ContextSettings(Reporting):
 
     @property
     def device_memory(self) -> int:
-        """The address of `device_memory_size` bytes, in which the context runs from then on (feature 13.13).
+        """The address of `device_memory_size` bytes, in which the context runs from then on
+        (tensorrt-features.md#13.13).
 
         Contexts may share them as long as one runs at a time.
         """
@@ -83,7 +84,9 @@ class ContextSettings(Reporting):
 
     @property
     def persistent_cache_limit(self) -> int:
-        """Bytes of the device's cache that activations may stay in: kept, and changes nothing (feature 13.18)."""
+        """Bytes of the device's cache that activations may stay in: kept, and changes nothing
+        (tensorrt-features.md#13.18).
+        """
         return self._persistent_cache_limit
 
     @persistent_cache_limit.setter
@@ -98,7 +101,7 @@ class ContextSettings(Reporting):
 
     @property
     def nvtx_verbosity(self) -> ProfilingVerbosity:
-        """How much ranges tell: that of the build at most (feature 13.21).
+        """How much ranges tell: that of the build at most (tensorrt-features.md#13.21).
 
         Where a profiler listens, and this is not NONE, layers run one by one, each in a range of its name (17.10).
         """

@@ -1,4 +1,4 @@
-"""ICudaEngine: a loaded plan by TensorRT's names (features 12.10, 12.18, 13.1 to 13.14)."""
+"""ICudaEngine: a loaded plan by TensorRT's names (tensorrt-features.md#12.10, 12.18, 13.1 to 13.14)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
     """An engine, on a GPU or on the CPU. Tensors have a name and, in the old methods, an index."""
 
     def __init__(self, engine: Engine, reporter: Reporter, allocator: IGpuAllocator | None = None) -> None:
-        """`allocator`: the one that contexts take memory from, where it is not the driver's (feature 18.1)."""
+        """`allocator`: the one that contexts take memory from, where it is not the driver's
+        (tensorrt-features.md#18.1).
+        """
         self.engine = engine
         self.allocator = allocator
         self.reporter = reporter
@@ -56,7 +58,9 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     @property
     def num_layers(self) -> int:
-        """How many the inspector knows: those of each profile, as versions before 10 count them (feature 17.5)."""
+        """How many the inspector knows: those of each profile, as versions before 10 count them
+        (tensorrt-features.md#17.5).
+        """
         return len(self.engine.layers) * self.counted_profiles
 
     @property
@@ -132,7 +136,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return self.tensor(name).format
 
     def get_tensor_format_desc(self, name: str) -> str:
-        """What the format is, in TensorRT's words (feature 5.5)."""
+        """What the format is, in TensorRT's words (tensorrt-features.md#5.5)."""
         tensor = self.tensor(name)
         return format_description(tensor.format, tensor.dtype)
 
@@ -140,7 +144,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return self.tensor(name).dtype.itemsize
 
     def get_tensor_components_per_element(self, name: str) -> int:
-        """The elements of a vector; -1 where the format has none (feature 5.4)."""
+        """The elements of a vector; -1 where the format has none (tensorrt-features.md#5.4)."""
         return self.tensor(name).components_per_element
 
     def get_tensor_vectorized_dim(self, name: str) -> int:
@@ -153,7 +157,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return profile_shapes(self.manifest, profile_index, name)
 
     def is_shape_inference_io(self, name: str) -> bool:
-        """Whether an input is read, or an output delivered, as a shape (features 2.4, 12.22)."""
+        """Whether an input is read, or an output delivered, as a shape (tensorrt-features.md#2.4, 12.22)."""
         return self.tensor(name).is_shape
 
     def is_debug_tensor(self, name: str) -> bool:
@@ -169,9 +173,10 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         return open_driver().cache_bytes()
 
     def create_execution_context(self) -> IExecutionContext:
-        """A context with profile 0, or with none where inputs are dynamic and another context has it (feature 13.9).
+        """A context with profile 0, or with none where inputs are dynamic and another context has it
+        (tensorrt-features.md#13.9).
 
-        None, with the reason in the log, where there is too little memory (feature 18.6).
+        None, with the reason in the log, where there is too little memory (tensorrt-features.md#18.6).
         """
         try:
             return IExecutionContext(self)
@@ -180,7 +185,9 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
             return cast("IExecutionContext", None)  # as TensorRT's own signature has it
 
     def create_execution_context_without_device_memory(self) -> IExecutionContext:
-        """A context that runs in `device_memory_size` bytes which `device_memory` is to be set to (feature 13.13)."""
+        """A context that runs in `device_memory_size` bytes which `device_memory` is to be set to
+        (tensorrt-features.md#13.13).
+        """
         return IExecutionContext(self, has_memory=False)
 
     def create_engine_inspector(self) -> EngineInspector:

@@ -1,4 +1,6 @@
-"""The memory that a context of an engine needs for what lies between its inputs and outputs (features 13.14, 18.3)."""
+"""The memory that a context of an engine needs for what lies between its inputs and outputs
+(tensorrt-features.md#13.14, 18.3).
+"""
 
 from __future__ import annotations
 

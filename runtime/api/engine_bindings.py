@@ -1,4 +1,4 @@
-"""The old names of an engine's methods, which take an index or a name (features 3.18, 12.17).
+"""The old names of an engine's methods, which take an index or a name (tensorrt-features.md#3.18, 12.17).
 
 Each profile has bindings of its own: tensor k of profile p has the index p * (number of tensors) + k.
 """

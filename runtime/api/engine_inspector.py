@@ -1,4 +1,4 @@
-"""EngineInspector: the layers of an engine as text (features 17.1 to 17.5)."""
+"""EngineInspector: the layers of an engine as text (tensorrt-features.md#17.1 to 17.5)."""
 
 from __future__ import annotations
 
@@ -58,12 +58,13 @@ class EngineInspector(Reporting, ContextManager):
         return _of_profile(inspected_layer(layers[place], verbosity, self._values()), profile)
 
     def _values(self) -> dict[str, int]:
-        """What the symbols of dynamic dimensions stand for, where a context has shapes (feature 17.4)."""
+        """What the symbols of dynamic dimensions stand for, where a context has shapes (tensorrt-features.md#17.4)."""
         return {} if self.execution_context is None else self.execution_context.symbol_values()
 
 
 def _of_profile(layer: object, profile: int) -> object:
-    """A layer with the number of its profile behind its name, unless it is the first one (feature 17.5)."""
+    """A layer with the number of its profile behind its name, unless it is the first one (tensorrt-features.md#17.5).
+    """
     if not profile or layer == "":
         return layer
     if not isinstance(layer, Mapping):

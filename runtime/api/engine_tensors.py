@@ -57,7 +57,7 @@ class EngineTensor:
 
     @property
     def vectorized_dim(self) -> int:
-        """The dimension whose elements lie in vectors; -1 where there are none (feature 5.4)."""
+        """The dimension whose elements lie in vectors; -1 where there are none (tensorrt-features.md#5.4)."""
         layout = self.layout
         return -1 if layout is None or layout.lanes == 1 else layout.axis(len(self.shape))
 
@@ -72,7 +72,9 @@ class EngineTensor:
         return tuple(shape) if self.layout is None else self.layout.stored_shape(shape)
 
     def strides(self, shape: Sequence[int]) -> Dims:
-        """Elements, or vectors where there are some, from one position to the next, for each axis (feature 5.4)."""
+        """Elements, or vectors where there are some, from one position to the next, for each axis
+        (tensorrt-features.md#5.4).
+        """
         if self.layout is not None:
             return Dims(self.layout.strides(shape))
         lengths = [max(length, 1) for length in shape]

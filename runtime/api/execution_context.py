@@ -1,4 +1,4 @@
-"""IExecutionContext: runs an engine on memory of the caller (features 12.7 to 12.15, 13.2 to 13.21)."""
+"""IExecutionContext: runs an engine on memory of the caller (tensorrt-features.md#12.7 to 12.15, 13.2 to 13.21)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,9 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self._shapes.shape_of(name)
 
     def get_tensor_strides(self, name: str) -> Dims:
-        """Elements from one position to the next, for each axis; vectors where a format has some (feature 5.4)."""
+        """Elements from one position to the next, for each axis; vectors where a format has some
+        (tensorrt-features.md#5.4).
+        """
         return self.engine.tensor(name).strides(self.get_tensor_shape(name))
 
     def symbol_values(self) -> dict[str, int]:
@@ -137,7 +139,9 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self._shapes.symbols()
 
     def infer_shapes(self) -> list[str]:
-        """The inputs whose shapes, or whose values as shapes, are still to be set, or forbidden (feature 12.13)."""
+        """The inputs whose shapes, or whose values as shapes, are still to be set, or forbidden
+        (tensorrt-features.md#12.13).
+        """
         return [*self._shapes.missing(), *self._unread_shapes(), *self._forbidden_values(self._addresses)]
 
     def _unread_shapes(self) -> list[str]:
@@ -163,7 +167,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         return [int(value) for value in found.reshape(-1).tolist()]
 
     def _forbidden_values(self, addresses: Mapping[str, int]) -> dict[str, MlirtError]:
-        """The inputs that hold values which the profile does not allow, and why (feature 12.12)."""
+        """The inputs that hold values which the profile does not allow, and why (tensorrt-features.md#12.12)."""
         found: dict[str, MlirtError] = {}
         for one in self._read_as_shapes:
             try:
@@ -184,7 +188,7 @@ class IExecutionContext(ContextSettings, ContextManager):
     def get_max_output_size(self, name: str) -> int:
         """The bytes that an output takes at most, as far as the shapes of the inputs determine it; else -1.
 
-        Of lengths that only the data tell it is the largest that they may have (feature 12.14).
+        Of lengths that only the data tell it is the largest that they may have (tensorrt-features.md#12.14).
         """
         tensor = self.engine.tensor(name)
         lengths = self._shapes.stored_shape(name)
@@ -239,7 +243,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self._event
 
     def execute_async_v3(self, stream_handle: int) -> bool:
-        """Run on the memory that `set_tensor_address` gave (feature 13.2)."""
+        """Run on the memory that `set_tensor_address` gave (tensorrt-features.md#13.2)."""
         try:
             self._run(self._addresses, stream_handle)
             self._tell(self._addresses, stream_handle)
@@ -248,7 +252,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         return True
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
-        """Run on a list of addresses, inputs first, in the order of the engine (feature 13.3)."""
+        """Run on a list of addresses, inputs first, in the order of the engine (tensorrt-features.md#13.3)."""
         return self.execute_async_v2(bindings, 0)
 
     def execute_async_v2(self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None) -> bool:
@@ -295,7 +299,9 @@ class IExecutionContext(ContextSettings, ContextManager):
             self.report_to_profiler()
 
     def _found(self, feeds: Mapping[str, np.ndarray], ranges: Listener | None) -> Mapping[str, np.ndarray]:
-        """The outputs; with `debug_sync`, or ranges, launches are waited for one by one (features 13.19, 17.10)."""
+        """The outputs; with `debug_sync`, or ranges, launches are waited for one by one (tensorrt-features.md#13.19,
+        17.10).
+        """
         if ranges is None and not self.debug_sync:
             return self._context.run(feeds)
         with nvtx_range(ranges, "ExecutionContext::enqueue"):
@@ -375,7 +381,9 @@ class IExecutionContext(ContextSettings, ContextManager):
             self._allocators[name].notify_shape(name, Dims(known_lengths(output, array.shape)))
 
     def report_to_profiler(self) -> bool:
-        """Run the layers of the last run one by one and tell the profiler their times (features 17.6 to 17.8)."""
+        """Run the layers of the last run one by one and tell the profiler their times (tensorrt-features.md#17.6 to
+        17.8).
+        """
         if self.profiler is None or self._last_feeds is None:
             return False
         for layer, milliseconds in times_of_layers(self._context.profile(self._last_feeds), self.engine.engine.layers):
@@ -383,7 +391,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         return True
 
     def execute(self, batch_size: int, bindings: Sequence[int]) -> bool:
-        """False, with an error in the log: it is for an implicit batch (feature 13.4)."""
+        """False, with an error in the log: it is for an implicit batch (tensorrt-features.md#13.4)."""
         return self._failed("execute", UnsupportedError("execute is for an implicit batch: use execute_v2"))
 
     def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> bool:
@@ -396,7 +404,9 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self.get_tensor_strides(self.engine.tensor_at(binding))
 
     def set_shape_input(self, binding: int, shape: Sequence[int]) -> bool:
-        """The values of an input that is read as a shape (feature 12.12); False where the profile forbids them."""
+        """The values of an input that is read as a shape (tensorrt-features.md#12.12); False where the profile forbids
+        them.
+        """
         deprecated("set_tensor_address")
         tensor = self.engine.tensor(self.engine.tensor_at(binding))
         values = np.array(shape, numpy_name(tensor.dtype))
@@ -414,7 +424,9 @@ class IExecutionContext(ContextSettings, ContextManager):
         return [] if values is None else values.reshape(-1).tolist()
 
     def set_binding_shape(self, binding: int, shape: Iterable[int]) -> bool:
-        """`set_input_shape` by an index; one of another profile stands for that of the active one (feature 12.17)."""
+        """`set_input_shape` by an index; one of another profile stands for that of the active one
+        (tensorrt-features.md#12.17).
+        """
         deprecated("set_input_shape")
         self._check_binding(binding)
         return self.set_input_shape(self.engine.tensor_at(binding), shape)

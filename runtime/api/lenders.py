@@ -47,7 +47,8 @@ class UserAllocator:
 
 
 def allocated_memory(user: IGpuAllocator, manifest: Manifest, reporter: Reporter) -> ContextMemory:
-    """A context's memory from an allocator; where there is none, the error names a tensor (feature 18.6)."""
+    """A context's memory from an allocator; where there is none, the error names a tensor (tensorrt-features.md#18.6).
+    """
     allocator, name = UserAllocator(user, reporter), largest_tensor(manifest)
 
     def lend(size: int) -> LentBlock:
@@ -62,7 +63,7 @@ def allocated_memory(user: IGpuAllocator, manifest: Manifest, reporter: Reporter
 
 
 def given_memory(address: int, size: int) -> ContextMemory:
-    """A context's memory of `size` bytes at an address that its user gives (feature 13.13)."""
+    """A context's memory of `size` bytes at an address that its user gives (tensorrt-features.md#13.13)."""
 
     def lend(wanted: int) -> LentBlock:
         if not address:

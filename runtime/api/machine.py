@@ -1,4 +1,4 @@
-"""The model of device that a plan was made on, beside that which it runs on (features 21.4, 31.10)."""
+"""The model of device that a plan was made on, beside that which it runs on (tensorrt-features.md#21.4, 31.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output allocators: memory for outputs whose size the run decides (feature 12.15)."""
+"""Output allocators: memory for outputs whose size the run decides (tensorrt-features.md#12.15)."""
 
 from __future__ import annotations
 

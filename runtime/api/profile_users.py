@@ -1,4 +1,4 @@
-"""Which execution context uses which optimization profile (features 12.7, 13.9)."""
+"""Which execution context uses which optimization profile (tensorrt-features.md#12.7, 13.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profilers: they are told the time of each layer (features 17.6 to 17.9)."""
+"""Profilers: they are told the time of each layer (tensorrt-features.md#17.6 to 17.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runtime: opens plans (features 13.1, 17.12)."""
+"""Runtime: opens plans (tensorrt-features.md#13.1, 17.12)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlirt.runtime.plan_file import read_plan
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.entry_point import EntryPoint
 
-# TensorRT's words for it (feature 31.1); 35 is CUDA's number for a driver that is missing or too old.
+# TensorRT's words for it (tensorrt-features.md#31.1); 35 is CUDA's number for a driver that is missing or too old.
 _NO_DRIVER = (
     "CUDA initialization failure with error 35. Please check CUDA installation: "
     "http://docs.nvidia.com/cuda/cuda-installation-guide-linux/index.html"
@@ -61,7 +61,7 @@ class Runtime(EntryPoint, ContextManager):
         return None
 
     def _compare_machines(self, engine: Engine) -> None:
-        """Warn of a plan that was made on another model of device (feature 21.4)."""
+        """Warn of a plan that was made on another model of device (tensorrt-features.md#21.4)."""
         made_on = engine.plan.manifest.info.get("machine")
         if isinstance(made_on, Mapping):
             found = differences(cast("Mapping[str, object]", made_on), machine_of(engine.target))

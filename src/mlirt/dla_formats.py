@@ -1,6 +1,7 @@
 """The formats of a DLA, DLA_LINEAR and DLA_HWC4, as TensorRT's headers describe them: packed and unpacked on the host.
 
-No engine here has tensors in them, as there is no DLA; programs that exchange data with one convert it (row 29.7).
+No engine here has tensors in them, as there is no DLA; programs that exchange data with one convert it
+(tensorrt-features.md#29.7).
 """
 
 from __future__ import annotations

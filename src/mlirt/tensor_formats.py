@@ -97,7 +97,9 @@ def layout_of(format: str) -> TensorLayout | None:
 
 
 def check_format(tensor: str, format: str, dtype: str, shape: Sequence[object]) -> None:
-    """Raise `InvalidModelError` where a tensor of this element type and shape cannot lie in a format (feature 5.2)."""
+    """Raise `InvalidModelError` where a tensor of this element type and shape cannot lie in a format
+    (tensorrt-features.md#5.2).
+    """
     if format == LINEAR:
         return
     if format in DLA_FORMATS:

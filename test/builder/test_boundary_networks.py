@@ -63,7 +63,7 @@ def collected(x: Array, z: Array, iterations: int, room: int) -> list[Array]:
 
 
 def test_iterators_and_what_is_collected() -> None:
-    """Rows 7.2, 7.6, 7.9 and 7.10: what is beyond the last iteration is 0."""
+    """tensorrt-features.md#7.2, 7.6, 7.9 and 7.10: what is beyond the last iteration is 0."""
     runs = engines(COLLECT)
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     for iterations, room in ((6, 6), (0, 0), (3, 3), (2, 5), (0, 2)):
@@ -76,7 +76,7 @@ def test_iterators_and_what_is_collected() -> None:
     [(7, 9, "past the end of its iterator"), (3, 2, "more iterations than its output is long")],
 )
 def test_runs_beyond_an_end_are_errors(iterations: int, room: int, message: str) -> None:
-    """Rows 7.6 and 7.9."""
+    """tensorrt-features.md#7.6 and 7.9."""
     x = np.ones((6, 4), np.float32)
     for engine in engines(COLLECT):
         with pytest.raises(InvalidInputError, match=message):
@@ -84,7 +84,7 @@ def test_runs_beyond_an_end_are_errors(iterations: int, room: int, message: str)
 
 
 def test_a_condition_and_a_count() -> None:
-    """Rows 7.3, 7.4 and 7.8."""
+    """tensorrt-features.md#7.3, 7.4 and 7.8."""
     runs = engines(GROW)
     for top, count, expected in ((10.0, 100, 16.0), (10.0, 2, 4.0), (0.5, 5, 1.0), (10.0, 0, 1.0)):
         feeds = {"z": np.float32(1), "top": np.float32(top), "n": np.int32(count)}
@@ -92,7 +92,7 @@ def test_a_condition_and_a_count() -> None:
 
 
 def test_values_that_change_places() -> None:
-    """Row 7.7: all next values are those of the iteration before."""
+    """tensorrt-features.md#7.7: all next values are those of the iteration before."""
     runs = engines(SWAP)
     a, b = np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)
     for count in (0, 1, 2, 5):

@@ -58,7 +58,9 @@ def test_a_layer_that_is_not_there_is_warned_of() -> None:
 
 
 def test_all_layers_that_are_not_named() -> None:
-    """Row 30.3: the star asks for what a CPU has not; that is a warning, or an error where it must be obeyed."""
+    """tensorrt-features.md#30.3: the star asks for what a CPU has not; that is a warning, or an error where it must be
+    obeyed.
+    """
     nodes = [helper.make_node("Relu", ["x"], ["a"], name="relu"), helper.make_node("Exp", ["a"], ["y"], name="exp")]
     model = model_of(nodes, {"x": ("float32", [3])}, ["y"])
     asked = {"relu": "fp32", "*": "fp16"}

@@ -1,4 +1,4 @@
-"""Conditionals (rows 8.4 to 8.11): laziness, its place, nesting, and what may stand in a branch."""
+"""Conditionals (tensorrt-features.md#8.4 to 8.11): laziness, its place, nesting, and what may stand in a branch."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def number(value: int) -> Array:
 
 
 def test_the_branch_that_is_not_taken_is_not_computed() -> None:
-    """Row 8.4: integers divided by 0 would end the process on the CPU."""
+    """tensorrt-features.md#8.4: integers divided by 0 would end the process on the CPU."""
     runs = engines(LAZY)
     for divisor, expected in ((4, 3), (0, 0), (5, 2)):
         check(runs, {"x": number(12), "d": number(divisor)}, [number(expected)])
@@ -82,7 +82,7 @@ def test_the_branch_that_is_not_taken_is_not_computed() -> None:
 
 @pytest.mark.parametrize(("body", "lazy"), FIGURES, ids="ABC")
 def test_laziness_begins_at_the_input(body: str, lazy: set[str]) -> None:
-    """Row 8.5, figures A, B and C: behind T1 the input leaves T1 eager, without one all is eager."""
+    """tensorrt-features.md#8.5, figures A, B and C: behind T1 the input leaves T1 eager, without one all is eager."""
     module, context = parse_module(PLACES.format(body))
     run_passes(module, context, "infer-nesting,convert-loops-to-scf,convert-conditionals-to-scf")
     outside, _, inside = module_text(module).partition("scf.if")
@@ -92,7 +92,7 @@ def test_laziness_begins_at_the_input(body: str, lazy: set[str]) -> None:
 
 
 def test_a_loop_in_a_branch() -> None:
-    """Row 8.8; test_a_branch_in_a_loop has the other way round."""
+    """tensorrt-features.md#8.8; test_a_branch_in_a_loop has the other way round."""
     runs = engines(LOOP_IN_BRANCH)
     x = np.arange(4, dtype=np.float32)
     for condition, count, factor in ((True, 3, 8), (False, 3, 1), (True, 0, 1)):
@@ -100,7 +100,7 @@ def test_a_loop_in_a_branch() -> None:
 
 
 def test_all_layers_may_stand_in_a_branch() -> None:
-    """Row 8.11."""
+    """tensorrt-features.md#8.11."""
     runs = engines(MANY)
     x = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
     product = -np.sort(-x, axis=1) @ x

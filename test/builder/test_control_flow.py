@@ -25,7 +25,7 @@ from mlirt.frontend.onnx.importer import import_model
 
 
 def test_a_branch_in_a_loop() -> None:
-    """Row 7.14, row 8.8: the guide's example, read from ONNX."""
+    """tensorrt-features.md#7.14, tensorrt-features.md#8.8: the guide's example, read from ONNX."""
     items = numbers(9)
     check_on_cpu(model(SUM_EVEN), *({"items": items, "count": np.array(n)} for n in (9, 0, 1, 4)))
 
@@ -38,7 +38,7 @@ def test_a_loop_that_ends_when_its_data_say_so() -> None:
 
 
 def test_branches_of_different_shapes() -> None:
-    """Rows 8.3 and 8.12."""
+    """tensorrt-features.md#8.3 and 8.12."""
     feeds = [{"c": np.array(c), "x": numbers(n, 4)} for c in (True, False) for n in (3, 1, 5)]
     check_on_cpu(model(UNEQUAL_BRANCHES), *feeds)
 
@@ -52,7 +52,7 @@ def test_a_loop_in_a_loop() -> None:
 @pytest.mark.parametrize("axes", [(0, 0), (1, 1), (-1, -1), (1, 0)])
 @pytest.mark.parametrize("directions", [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_scan(axes: tuple[int, int], directions: tuple[int, int]) -> None:
-    """Row 7.21; the recurrent layers of ONNX are in test/frontend/onnx/test_ops_recurrent.py."""
+    """tensorrt-features.md#7.21; the recurrent layers of ONNX are in test/frontend/onnx/test_ops_recurrent.py."""
     made = scan_model(axes, directions, (3, 4))
     check_on_cpu(made, {"start": numbers(3 if axes[0] % 2 else 4), "x": numbers(3, 4, seed=1)})
 

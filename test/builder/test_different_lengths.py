@@ -138,7 +138,7 @@ def test_channels_that_weights_do_not_have(target: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["convolution", "deconvolution", "fully_connected"])
 def test_channels_of_a_network_are_those_of_its_weights(kind: str) -> None:
-    """Features 1.12 and 6.9: -1 input channels are what the weights have, whatever the profile says."""
+    """tensorrt-features.md#1.12 and 6.9: -1 input channels are what the weights have, whatever the profile says."""
     builder = mlirt.Builder(mlirt.Logger(mlirt.Logger.INTERNAL_ERROR))
     network = builder.create_network(1)
     x = network.add_input("x", mlirt.float32, (1, -1, 2, 2))

@@ -1,6 +1,6 @@
 """Tensors that a run finds to be empty, such as the boxes of a picture without any, against onnxruntime.
 
-Row 20.1.
+tensorrt-features.md#20.1.
 """
 
 from __future__ import annotations

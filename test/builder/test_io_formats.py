@@ -1,4 +1,4 @@
-"""Types and formats of a model's inputs and outputs, as trtexec spells them (rows 5.7, 5.9, 30.2)."""
+"""Types and formats of a model's inputs and outputs, as trtexec spells them (tensorrt-features.md#5.7, 5.9, 30.2)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EXPECTED = mlirt.compile(model(), "reference").run(feeds())["y"]
     ],
 )
 def test_other_types_and_formats(inputs: list[str], outputs: list[str]) -> None:
-    """Row 5.9: the network computes what it did."""
+    """tensorrt-features.md#5.9: the network computes what it did."""
     engine = mlirt.compile(model(), "cpu", input_formats=inputs, output_formats=outputs)
     types = {"fp16": "float16", "fp32": "float32"}
     given = [types[text.split(":")[0]] for text in inputs * (2 if len(inputs) == 1 else 1)] or ["float32"] * 2
@@ -63,7 +63,7 @@ def test_the_reference_has_the_types() -> None:
 
 
 def test_bytes_at_the_borders() -> None:
-    """Row 5.10: bytes stand for numbers by the ranges of a calibration."""
+    """tensorrt-features.md#5.10: bytes stand for numbers by the ranges of a calibration."""
     ranges = {"x": 127.0, "z": 254.0, "y": 1270.0, "a": 500.0}
     options: dict[str, Any] = {"dynamic_ranges": ranges, "layer_precisions": {"*": "fp32"}}
     kinds: dict[str, Any] = {"input_formats": ["int8:chw4"], "output_formats": ["int8:chw32"]}
@@ -75,7 +75,7 @@ def test_bytes_at_the_borders() -> None:
 
 
 def test_direct_io() -> None:
-    """Row 5.7: without formats, all inputs and outputs are linear and stay where they are."""
+    """tensorrt-features.md#5.7: without formats, all inputs and outputs are linear and stay where they are."""
     engine = mlirt.compile(model(), "cpu", direct_io=True)
     assert [record["name"] for record in engine.layers] == ["conv + add"]
     np.testing.assert_array_equal(engine.run(feeds())["y"], EXPECTED)
@@ -96,7 +96,7 @@ def test_direct_io() -> None:
     ],
 )
 def test_what_cannot_be(options: dict[str, Any], message: str) -> None:
-    """Row 31.7 among them."""
+    """tensorrt-features.md#31.7 among them."""
     with pytest.raises((InvalidInputError, InvalidModelError), match=message):
         mlirt.compile(model(), "cpu", **options)
 

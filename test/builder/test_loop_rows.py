@@ -1,4 +1,4 @@
-"""Loops beyond their values (rows 7.11 to 7.18): laziness, nesting, memory, types and profiles."""
+"""Loops beyond their values (tensorrt-features.md#7.11 to 7.18): laziness, nesting, memory, types and profiles."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def number(value: int) -> Array:
 
 
 def test_without_an_iterator_all_outputs_are_supported() -> None:
-    """Row 7.11: along any axis, and in reverse."""
+    """tensorrt-features.md#7.11: along any axis, and in reverse."""
     runs = engines(FREE)
     for count in (3, 0, 1):
         rows = np.array([Z * (k + 2) for k in range(count)], np.float32).reshape(count, 4)
@@ -81,14 +81,14 @@ def test_without_an_iterator_all_outputs_are_supported() -> None:
 
 
 def test_what_comes_after_the_last_iteration_is_not_computed() -> None:
-    """Row 7.12: integers divided by 0 would end the process on the CPU."""
+    """tensorrt-features.md#7.12: integers divided by 0 would end the process on the CPU."""
     runs = engines(GUARDED)
     for count, expected in ((3, 12 + 6 + 4), (0, 0)):
         check(runs, {"n": number(count)}, [number(expected)])
 
 
 def test_a_loop_in_a_loop() -> None:
-    """Row 7.13: nesting follows from the data flow; test_refused_networks.py has what is refused."""
+    """tensorrt-features.md#7.13: nesting follows from the data flow; test_refused_networks.py has what is refused."""
     runs = engines(NESTED)
     for outer, inner in ((2, 3), (0, 2), (3, 0), (1, 1)):
         state = Z
@@ -98,7 +98,7 @@ def test_a_loop_in_a_loop() -> None:
 
 
 def test_memory_grows_with_what_is_collected() -> None:
-    """Row 7.16: the size of dynamic dimensions bounds the memory; more iterations never take less."""
+    """tensorrt-features.md#7.16: the size of dynamic dimensions bounds the memory; more iterations never take less."""
     (_, engine) = engines(FREE)
     sizes: list[int] = []
     for count in (1, 10, 100, 1000):
@@ -109,14 +109,14 @@ def test_memory_grows_with_what_is_collected() -> None:
 
 
 def test_bytes_go_round_too() -> None:
-    """Row 7.17: not only 32-bit and 16-bit floats may stand in a loop."""
+    """tensorrt-features.md#7.17: not only 32-bit and 16-bit floats may stand in a loop."""
     runs = engines(BYTES)
     z = np.arange(4, dtype=np.int8)
     check(runs, {"z": z, "n": number(5)}, [z * 6])
 
 
 def test_a_profile_adds_up_the_iterations() -> None:
-    """Row 7.18: a layer of a loop has one entry, however often it runs."""
+    """tensorrt-features.md#7.18: a layer of a loop has one entry, however often it runs."""
     (_, engine) = engines(NESTED)
     assert isinstance(engine, Engine)
     once = engine.profile({"x": Z, "n": number(1), "m": number(1)})

@@ -78,7 +78,7 @@ def test_refit() -> None:
 
 
 def test_int8_around_a_plugin() -> None:
-    """Row 19.12: convolutions compute with bytes, the plugin between them takes float32."""
+    """tensorrt-features.md#19.12: convolutions compute with bytes, the plugin between them takes float32."""
     random = np.random.default_rng(0)
     weights = random.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12
     image = random.standard_normal((1, 16, 8, 8)).astype(np.float32)

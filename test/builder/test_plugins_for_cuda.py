@@ -12,7 +12,9 @@ from mlirt.runtime.plan_file import read_plan
 
 @pytest.mark.parametrize("flags", [(), (trt.BuilderFlag.FP16,)])
 def test_plugin_between_convolutions(flags: tuple[trt.BuilderFlag, ...]) -> None:
-    """Row 19.20: one launch that has no code, between images that may lie otherwise and in half precision."""
+    """tensorrt-features.md#19.20: one launch that has no code, between images that may lie otherwise and in half
+    precision.
+    """
     builder = trt.Builder(trt.Logger())
     network = builder.create_network(1)
     x = network.add_input("x", trt.float32, (-1, 16, 8, 8))

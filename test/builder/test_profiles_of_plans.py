@@ -1,4 +1,5 @@
-"""Profiles of `mlirt.compile` and rt-exec are kept in the plan, and runs stay within them (row 30.2)."""
+"""Profiles of `mlirt.compile` and rt-exec are kept in the plan, and runs stay within them (tensorrt-features.md#30.2).
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def weights(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_initializers_have_names(tmp_path: Path) -> None:
-    """Rows 14.3 and 14.6: a saved engine gives what one does that is built with the weights."""
+    """tensorrt-features.md#14.3 and 14.6: a saved engine gives what one does that is built with the weights."""
     (kernel, bias), (other, _) = weights(0), weights(1)
     mlirt.compile(network(kernel, bias), "cpu", refittable=True).save(tmp_path / "a.plan")
     engine = mlirt.load(tmp_path / "a.plan")
@@ -56,7 +56,9 @@ def test_initializers_have_names(tmp_path: Path) -> None:
 
 
 def test_statistics_have_names() -> None:
-    """Rows 14.3 and 14.11: each of a normalisation's weights, although all are folded into the convolution."""
+    """tensorrt-features.md#14.3 and 14.11: each of a normalisation's weights, although all are folded into the
+    convolution.
+    """
     random = np.random.default_rng(3)
     stored = {name: random.uniform(0.5, 2, 4).astype(np.float32) for name in ("gamma", "beta", "mean", "variance")}
     stored["kernel"] = random.standard_normal((4, 3, 3, 3)).astype(np.float32)
@@ -82,7 +84,7 @@ def test_statistics_have_names() -> None:
 
 
 def test_plain_plans_keep_nothing() -> None:
-    """Row 14.1."""
+    """tensorrt-features.md#14.1."""
     engine = mlirt.compile(network(*weights(0)), "cpu")
     assert isinstance(engine, Engine)
     with pytest.raises(InvalidInputError, match="refittable=True"):
@@ -100,7 +102,7 @@ class Last:
 
 
 def test_tactics_are_those_of_the_first_build() -> None:
-    """Rows 14.6 and 22.2: a GPU's kernels stay the same, and nothing is measured."""
+    """tensorrt-features.md#14.6 and 22.2: a GPU's kernels stay the same, and nothing is measured."""
     ctx = RtContext()
     module = import_model(network(*weights(0)), ctx)
     other = RtContext()
@@ -142,7 +144,9 @@ def test_scales_are_refused_by_name_14_9() -> None:
 
 
 def test_weights_that_were_zero_stay_so_14_9() -> None:
-    """Channels that are all 0 have the scale 0, which is what a refit with the same weights gives again (row 10.5)."""
+    """Channels that are all 0 have the scale 0, which is what a refit with the same weights gives again
+    (tensorrt-features.md#10.5).
+    """
     model = model_of(
         [helper.make_node("DequantizeLinear", ["x", "steps"], ["y"], axis=0)], {"x": ("int8", [2, 3])}, ["y"]
     )

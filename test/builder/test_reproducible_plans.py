@@ -1,6 +1,6 @@
 """A plan follows from the network, the target and the compiler, not from caches, processes or the order of kernels.
 
-Row 22.3.
+tensorrt-features.md#22.3.
 """
 
 from __future__ import annotations

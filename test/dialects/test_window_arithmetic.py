@@ -1,4 +1,6 @@
-"""Lengths and pads of windows: the six padding modes against TensorRT's formulas and counting (feature 1.6g)."""
+"""Lengths and pads of windows: the six padding modes against TensorRT's formulas and counting
+(tensorrt-features.md#1.6g).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The networks of examples/control_flow.py, made layer by layer and read from ONNX, are right (rows 7.14, 8.12)."""
+"""The networks of examples/control_flow.py, made layer by layer and read from ONNX, are right
+(tensorrt-features.md#7.14, 8.12).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Plan files as docs/architecture.md says: loading one executes nothing of it, not even constructors.
 
-Row 21.7.
+tensorrt-features.md#21.7.
 """
 
 from __future__ import annotations

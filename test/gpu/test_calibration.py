@@ -35,7 +35,7 @@ def test_the_device_counts_as_the_host_does() -> None:
 
 @pytest.mark.parametrize("method", ["entropy", "minmax", "mse"])
 def test_scales_are_those_of_the_cpu(method: str) -> None:
-    """Row 9.25: a cache of one target serves the other."""
+    """tensorrt-features.md#9.25: a cache of one target serves the other."""
     ours, theirs = (mlirt.calibrate(network(), samples(64), method, batch_size=8, target=t) for t in ("cuda", "cpu"))
     assert list(ours.scales) == list(theirs.scales)
     for name, scale in theirs.scales.items():

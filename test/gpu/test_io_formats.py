@@ -27,7 +27,7 @@ def stored(engine: Any, feeds: dict[str, Array]) -> dict[str, Array]:
 
 @pytest.mark.parametrize(("format", "dtype"), PAIRS)
 def test_every_format(format: str, dtype: str) -> None:
-    """Rows 5.1 and 5.3."""
+    """tensorrt-features.md#5.1 and 5.3."""
     shape = (2, 3, 4, 5, 6) if LAYOUTS[format].from_end == 4 else (2, 3, 4, 5)
     model = model_of([helper.make_node("Add", ["x", "x"], ["y"], name="twice")], {"x": ("float32", shape)}, ["y"])
     spec = [f"{TYPES[dtype]}:{format.lower()}"]
@@ -39,7 +39,9 @@ def test_every_format(format: str, dtype: str) -> None:
 @pytest.mark.parametrize(("channels", "direct"), [(64, True), (60, False), (3, False)])
 @pytest.mark.parametrize("format", ["hwc8", "chw4"])
 def test_convolutions(channels: int, direct: bool, format: str) -> None:
-    """Rows 5.7 to 5.9: none but HWC8 is what a convolution works on, and what it writes without padding."""
+    """tensorrt-features.md#5.7 to 5.9: none but HWC8 is what a convolution works on, and what it writes without
+    padding.
+    """
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1], name="conv")
     weights = {"w": np.round(numbers(channels, channels, 3, 3) * 2).astype(np.float32)}
     model = model_of([node], {"x": ("float32", [4, channels, 56, 56])}, ["y"], weights)

@@ -52,7 +52,7 @@ def two_layers() -> trt.INetworkDefinition:
     ("flags", "wide", "tolerance"), [((), False, 1e-2), ((FP16, OBEY), True, 1e-4), ((FP16,), False, 3e-2)]
 )
 def test_run_on_device_memory(flags: tuple[trt.BuilderFlag, ...], wide: bool, tolerance: float) -> None:
-    """Rows 4.5, 4.11, 13.2: in half precision unless every layer is asked for float32."""
+    """tensorrt-features.md#4.5, 4.11, 13.2: in half precision unless every layer is asked for float32."""
     network, logger = two_layers(), CollectingLogger()
     builder = trt.Builder(logger)
     config, profile = builder.create_builder_config(), builder.create_optimization_profile()

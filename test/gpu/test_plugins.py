@@ -59,7 +59,7 @@ class _on_device:
 
 
 def test_plugin_of_numba() -> None:
-    """Row 19.22: between layers of the network, for several shapes."""
+    """tensorrt-features.md#19.22: between layers of the network, for several shapes."""
     builder = trt.Builder(trt.Logger())
     network = builder.create_network(1)
     relu = network.add_activation(network.add_input("x", trt.float32, (-1, 300)), trt.ActivationType.RELU)

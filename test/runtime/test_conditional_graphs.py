@@ -99,7 +99,7 @@ def test_branches() -> None:
 
 
 def test_loops() -> None:
-    """Row 7.20: what the original cannot capture is a node of a graph."""
+    """tensorrt-features.md#7.20: what the original cannot capture is a node of a graph."""
     program: Program = (Loop(GO, (5,), (1, 9)), 2)
     assert run(program, True, 0) == [5, 2]
     assert run(program, True, 2) == [5, 1, 9, 5, 1, 9, 5, 2]

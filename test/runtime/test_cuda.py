@@ -90,7 +90,7 @@ class Lender:
 
 @pytest.mark.parametrize("is_all", [True, False])
 def test_memory_is_lent(tiny: Maker, is_all: bool) -> None:
-    """Rows 13.13, 18.1 with a stand-in for the driver: the arena, or all memory, is another one's."""
+    """tensorrt-features.md#13.13, 18.1 with a stand-in for the driver: the arena, or all memory, is another one's."""
     plan, driver = cuda_plan(tiny), FakeDriver()
     lender = Lender(driver)
     arenas: list[int] = []
@@ -120,7 +120,7 @@ def test_memory_is_lent(tiny: Maker, is_all: bool) -> None:
 
 
 def test_launches_one_by_one(tiny: Maker) -> None:
-    """Rows 13.19, 17.10: each layer has what surrounds it, and results are as those of a run."""
+    """tensorrt-features.md#13.19, 17.10: each layer has what surrounds it, and results are as those of a run."""
     context = context_of(cuda_plan(tiny), FakeDriver())
     layers: list[str] = []
 

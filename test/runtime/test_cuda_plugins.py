@@ -65,7 +65,9 @@ def expected(x: np.ndarray) -> np.ndarray:
 
 
 def test_plugin_between_graphs(tiny: Maker) -> None:
-    """Rows 19.5, 19.8, 19.13: the plugin gets device addresses and the context's stream; graphs stand around it."""
+    """tensorrt-features.md#19.5, 19.8, 19.13: the plugin gets device addresses and the context's stream; graphs stand
+    around it.
+    """
     driver, creator = FakeDriver(), RepeatCreator()
     with registered(creator):
         device = CudaDevice(plugin_plan(tiny), driver)
@@ -102,7 +104,7 @@ def test_plugin_in_a_branch(tiny: Maker) -> None:
 
 
 def test_no_creator(tiny: Maker) -> None:
-    """Row 19.14."""
+    """tensorrt-features.md#19.14."""
     with pytest.raises(PluginError, match=r"rep: getPluginCreator\(\) could not find Plugin Repeat version 1"):
         CudaDevice(plugin_plan(tiny), FakeDriver())
 

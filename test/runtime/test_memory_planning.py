@@ -1,6 +1,6 @@
 """Memory planning: what `plan` chooses is proven by `verify`, and `verify` catches what is wrong.
 
-Row 18.7.
+tensorrt-features.md#18.7.
 """
 
 from collections.abc import Sequence

@@ -56,7 +56,9 @@ def amid_layers(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:
 
 
 def test_plugin_amid_layers() -> None:
-    """Rows 19.5, 19.20, 19.22: a plugin's raw pointers are those of host memory, for any of an engine's shapes."""
+    """tensorrt-features.md#19.5, 19.20, 19.22: a plugin's raw pointers are those of host memory, for any of an engine's
+    shapes.
+    """
     plan = plan_of(amid_layers)
     with registered(RepeatCreator()):
         engine = mlirt.load(plan)
@@ -67,7 +69,9 @@ def test_plugin_amid_layers() -> None:
 
 
 def test_order_of_calls() -> None:
-    """Row 19.8: one plugin for the engine, a clone for each context, configured whenever its shapes are other ones."""
+    """tensorrt-features.md#19.8: one plugin for the engine, a clone for each context, configured whenever its shapes
+    are other ones.
+    """
     creator = RepeatCreator()
     plan = plan_of(repeated(Repeat(events=creator.events)))
     gc.collect()
@@ -107,7 +111,7 @@ class Careful(Repeat):
 
 
 def test_workspace() -> None:
-    """Row 19.13: as much memory as the plugin asks for, of nobody else."""
+    """tensorrt-features.md#19.13: as much memory as the plugin asks for, of nobody else."""
     creator = RepeatCreator(Careful)
     plan = plan_of(repeated(Careful()))
     with registered(creator):
@@ -116,7 +120,7 @@ def test_workspace() -> None:
 
 
 def test_plans_hold_names_and_bytes() -> None:
-    """Row 19.14: a plan says which plugin it needs; without its creator the engine is not opened."""
+    """tensorrt-features.md#19.14: a plan says which plugin it needs; without its creator the engine is not opened."""
     plan = plan_of(repeated(Repeat(3.0)))
     with pytest.raises(PluginError, match=r"rep: getPluginCreator\(\) could not find Plugin Repeat version 1"):
         mlirt.load(plan)
@@ -138,7 +142,7 @@ class Unready(Repeat):
 
 
 def test_initialization_fails() -> None:
-    """Rows 19.15, 31.13."""
+    """tensorrt-features.md#19.15, 31.13."""
     plan = plan_of(repeated(Unready()))
     with (
         registered(RepeatCreator(Unready)),
@@ -167,7 +171,8 @@ def test_failure_of_a_run() -> None:
 
 
 def test_empty_tensors() -> None:
-    """Row 19.17: a plugin is not called where it has nothing to write, and the run goes on behind it."""
+    """tensorrt-features.md#19.17: a plugin is not called where it has nothing to write, and the run goes on behind it.
+    """
     creator = RepeatCreator()
 
     def with_sum(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:
@@ -195,7 +200,7 @@ class Extended(Repeat):
 
 
 def test_shapes_by_way_of_empty_tensors() -> None:
-    """Row 19.16: a tensor without elements tells a plugin a length."""
+    """tensorrt-features.md#19.16: a tensor without elements tells a plugin a length."""
 
     def fill(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ITensor:
         empty = network.add_slice(x, (0, 0), (0, 3), (1, 1))

@@ -102,7 +102,9 @@ class PadCreator(trt.IPluginCreatorV3One):
 
 
 def test_layer_and_engine() -> None:
-    """Row 19.5: `add_plugin_v3`; the fields that a plugin serialises are what its creator makes it from again."""
+    """tensorrt-features.md#19.5: `add_plugin_v3`; the fields that a plugin serialises are what its creator makes it
+    from again.
+    """
     creator = PadCreator()
     builder = trt.Builder(trt.Logger())
     network = builder.create_network(1)
@@ -127,7 +129,7 @@ def test_layer_and_engine() -> None:
 
 
 def test_node_of_a_model() -> None:
-    """Row 19.21, and through the parser."""
+    """tensorrt-features.md#19.21, and through the parser."""
     node = helper.make_node("Pad2", ["x"], ["y"], name="pad", domain="mine", columns=1, value=2.0)
     model = model_of([node], {"x": ("float32", [2, 3])}, ["y"], domains=["mine"]).SerializeToString()
     with registered(PadCreator()):
@@ -143,7 +145,7 @@ def test_node_of_a_model() -> None:
 
 
 def test_registry_tells_creators_apart() -> None:
-    """Row 19.1."""
+    """tensorrt-features.md#19.1."""
     creator = PadCreator()
     with registered(creator) as registry:
         assert registry.get_creator("Pad2", "1") is creator
@@ -160,7 +162,7 @@ def test_shape_inputs_are_refused() -> None:
 
 
 def test_fields_as_bytes() -> None:
-    """Row 19.4: every kind of data comes back."""
+    """tensorrt-features.md#19.4: every kind of data comes back."""
     fields = [
         trt.PluginField("numbers", np.arange(6, dtype=np.int64).reshape(2, 3), trt.PluginFieldType.INT64),
         trt.PluginField("text", "same", trt.PluginFieldType.CHAR),

@@ -84,7 +84,7 @@ class MeanCreator(trt.IPluginCreator):
     [(Mean, "FLOAT {}"), (MeanExt, "['FLOAT', 'FLOAT'] [False] {}")],
 )
 def test_batch_is_taken_off_and_put_back(made: type[Mean], configured: str) -> None:
-    """Rows 19.5, 19.10, 19.19: the leading dimension is the batch, over which nothing is shared."""
+    """tensorrt-features.md#19.5, 19.10, 19.19: the leading dimension is the batch, over which nothing is shared."""
     builder = trt.Builder(trt.Logger())
     network = builder.create_network(1)
     plugin = made()

@@ -1,4 +1,4 @@
-"""Dimensions behave like TensorRT's (row 2.10)."""
+"""Dimensions behave like TensorRT's (tensorrt-features.md#2.10)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_height_and_width() -> None:
 
 
 def test_at_most_eight() -> None:
-    """Row 1.48."""
+    """tensorrt-features.md#1.48."""
     assert trt.Dims.MAX_DIMS == 8
     with pytest.raises(ValueError, match="at most 8"):
         trt.Dims(range(9))

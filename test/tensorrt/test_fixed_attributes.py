@@ -65,7 +65,7 @@ def test_a_near_name_is_told(kind: str, wrong: str, right: str) -> None:
 
 
 def test_a_setting_of_another_view_is_told() -> None:
-    """Row 2.9: layers of `get_layer` show what all layers have; a stride set there would get lost."""
+    """tensorrt-features.md#2.9: layers of `get_layer` show what all layers have; a stride set there would get lost."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 1, 4, 4))
     network.add_convolution_nd(x, 1, (3, 3), np.ones((1, 1, 3, 3), np.float32))

@@ -1,4 +1,4 @@
-"""TensorRT's words for formats (rows 5.5 and 5.6)."""
+"""TensorRT's words for formats (tensorrt-features.md#5.5 and 5.6)."""
 
 from __future__ import annotations
 

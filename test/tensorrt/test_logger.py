@@ -1,4 +1,6 @@
-"""Loggers print TensorRT's lines (row 17.11), and errors reach recorders too (rows 17.14, 17.15)."""
+"""Loggers print TensorRT's lines (tensorrt-features.md#17.11), and errors reach recorders too
+(tensorrt-features.md#17.14, 17.15).
+"""
 
 from __future__ import annotations
 

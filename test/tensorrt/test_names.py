@@ -1,4 +1,6 @@
-"""TensorRT's names are all there, cost nothing until they are used, and have TensorRT's numbers (rows 17.16, 28.3)."""
+"""TensorRT's names are all there, cost nothing until they are used, and have TensorRT's numbers
+(tensorrt-features.md#17.16, 28.3).
+"""
 
 from __future__ import annotations
 
@@ -64,6 +66,6 @@ def test_helpers_of_row_2_20() -> None:
 
 @pytest.mark.parametrize("name", ["UffParser", "CaffeParser"])
 def test_what_is_not_there_says_so(name: str) -> None:
-    """Row 11.15 among others."""
+    """tensorrt-features.md#11.15 among others."""
     with pytest.raises(UnsupportedError):
         getattr(trt, name)()

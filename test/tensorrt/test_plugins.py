@@ -15,7 +15,7 @@ from mlirt.tensorrt.plugins.calls import calling, restored
 
 
 def test_registry() -> None:
-    """Rows 19.1, 19.18: a creator is found by name, version and namespace, and registered once."""
+    """tensorrt-features.md#19.1, 19.18: a creator is found by name, version and namespace, and registered once."""
     creator = RepeatCreator()
     with registered(creator, "mine") as registry:
         assert registry is trt.get_plugin_registry()
@@ -50,12 +50,12 @@ def test_resources_are_shared() -> None:
 
 
 def test_built_in_plugins() -> None:
-    """Row 19.2."""
+    """tensorrt-features.md#19.2."""
     assert trt.init_libnvinfer_plugins(trt.Logger(), "")
 
 
 def test_fields_of_creators() -> None:
-    """Rows 19.3, 19.4: a field keeps its data alive, and says how many elements it has."""
+    """tensorrt-features.md#19.3, 19.4: a field keeps its data alive, and says how many elements it has."""
     names = "FLOAT16 FLOAT32 FLOAT64 INT8 INT16 INT32 CHAR DIMS UNKNOWN BF16 INT64 FP8"
     assert [kind.name for kind in trt.PluginFieldType] == names.split()
     pads = trt.PluginField("pads", np.array([1, 2], np.int32), trt.PluginFieldType.INT32)
@@ -93,7 +93,7 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
 @pytest.mark.parametrize("operation", trt.DimensionOperation)
 @pytest.mark.parametrize(("left", "right"), [(7, 2), (2, 7), (4, 4), (0, 3)])
 def test_dimension_formulas(operation: trt.DimensionOperation, left: int, right: int) -> None:
-    """Row 19.7: what is known is a number at once, and formulas of names have the same value later."""
+    """tensorrt-features.md#19.7: what is known is a number at once, and formulas of names have the same value later."""
     from mlirt.runtime.expressions import evaluate
     from mlirt.tensorrt.plugins.shape_expressions import IDimensionExpr
 
@@ -126,7 +126,7 @@ def test_failures_are_told_in_one_line() -> None:
 
 
 def test_plugins_that_are_not_there() -> None:
-    """Rows 31.15, 19.14: the message names the plugin, and says what to do."""
+    """tensorrt-features.md#31.15, 19.14: the message names the plugin, and says what to do."""
     with pytest.raises(PluginError, match=r"rep: getPluginCreator\(\) could not find Plugin Absent version 1; r"):
         restored("rep", "Absent", "1", "", b"")
     with pytest.raises(PluginError, match="could not find Plugin Absent version 2 in namespace 'mine'"):
@@ -140,7 +140,7 @@ class Half(trt.IPluginV2DynamicExt):
 
 
 def test_what_a_plugin_need_not_write() -> None:
-    """Row 19.5: the methods that have a default."""
+    """tensorrt-features.md#19.5: the methods that have a default."""
     plugin = Repeat()
     assert plugin.serialization_size == len(plugin.serialize())
     assert plugin.get_output_datatype(0, [trt.float16]) == trt.float16

@@ -1,4 +1,4 @@
-"""Weights hold an array without copying it (row 2.11)."""
+"""Weights hold an array without copying it (tensorrt-features.md#2.11)."""
 
 from __future__ import annotations
 

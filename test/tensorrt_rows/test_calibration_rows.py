@@ -57,7 +57,7 @@ def calibrated(calibrator: Calibrator, *, early: bool = False) -> tuple[trt.ICud
 
 @pytest.mark.parametrize("early", [True, False])
 def test_calibration_before_fusion(early: bool) -> None:
-    """Rows 3.11, 9.7, 9.25: with the flag tensors that fusion removes have scales too."""
+    """tensorrt-features.md#3.11, 9.7, 9.25: with the flag tensors that fusion removes have scales too."""
     calibrator = Calibrator()
     calibrated(calibrator, early=early)
     keys = [line.split(":")[0] for line in bytes(calibrator.written).decode().splitlines()[1:]]
@@ -65,7 +65,7 @@ def test_calibration_before_fusion(early: bool) -> None:
 
 
 def test_caches_are_memory() -> None:
-    """Rows 9.8, 9.9: what is written has the buffer protocol, and is taken again from any buffer."""
+    """tensorrt-features.md#9.8, 9.9: what is written has the buffer protocol, and is taken again from any buffer."""
     first = Calibrator()
     calibrated(first)
     assert type(first.written).__name__ == "memoryview"
@@ -77,7 +77,7 @@ def test_caches_are_memory() -> None:
 
 
 def test_no_image_at_all() -> None:
-    """Row 9.23: a warning, and an engine in float; nothing is written."""
+    """tensorrt-features.md#9.23: a warning, and an engine in float; nothing is written."""
     calibrator = Calibrator(0)
     engine, logger = calibrated(calibrator)
     assert "the distribution of every tensor is all zero" in logger.text(trt.Severity.WARNING)

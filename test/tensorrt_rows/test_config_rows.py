@@ -24,7 +24,7 @@ def convolution(network: trt.INetworkDefinition, channels: int = 2) -> trt.IConv
 
 
 def test_the_workspace_is_all_memory() -> None:
-    """Row 3.6: unless it is set."""
+    """tensorrt-features.md#3.6: unless it is set."""
     config = cpu_config(CollectingLogger())
     assert config.get_memory_pool_limit(trt.MemoryPoolType.WORKSPACE) > 1 << 30
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 5)
@@ -35,7 +35,7 @@ def test_the_workspace_is_all_memory() -> None:
     ("pool", "usual"), [("DLA_MANAGED_SRAM", 1 << 20), ("DLA_LOCAL_DRAM", 1 << 30), ("DLA_GLOBAL_DRAM", 1 << 29)]
 )
 def test_pools_of_a_dla(pool: str, usual: int) -> None:
-    """Rows 3.7, 29.8: powers of two from 4 KiB on; another size is refused and changes nothing."""
+    """tensorrt-features.md#3.7, 29.8: powers of two from 4 KiB on; another size is refused and changes nothing."""
     logger = CollectingLogger()
     config, kind = cpu_config(logger), trt.MemoryPoolType[pool]
     assert config.get_memory_pool_limit(kind) == usual
@@ -47,7 +47,7 @@ def test_pools_of_a_dla(pool: str, usual: int) -> None:
 
 
 def test_deprecated_settings_warn() -> None:
-    """Row 3.18."""
+    """tensorrt-features.md#3.18."""
     logger = CollectingLogger()
     network, config = new_network(logger), cpu_config(logger)
     convolution(network)
@@ -61,7 +61,7 @@ def test_deprecated_settings_warn() -> None:
 
 
 def test_strict_types() -> None:
-    """Row 3.5: preferences, direct inputs and outputs where they can be had, and else a warning."""
+    """tensorrt-features.md#3.5: preferences, direct inputs and outputs where they can be had, and else a warning."""
     logger = CollectingLogger()
     network, config = new_network(logger), cpu_config(logger, trt.BuilderFlag.STRICT_TYPES)
     convolution(network).precision = trt.float16
@@ -75,7 +75,7 @@ def test_strict_types() -> None:
 
 
 def test_safety_is_kept_and_refused_by_the_build() -> None:
-    """Rows 3.4, 3.9, 28.4: nothing here is certified."""
+    """tensorrt-features.md#3.4, 3.9, 28.4: nothing here is certified."""
     for capability, text in (("SAFETY", "no engine here is certified"), ("DLA_STANDALONE", "there is no DLA compiler")):
         logger = CollectingLogger()
         network, config = new_network(logger), cpu_config(logger)
@@ -87,7 +87,7 @@ def test_safety_is_kept_and_refused_by_the_build() -> None:
 
 
 def test_the_scope_of_safety() -> None:
-    """Row 28.4: layers outside of it are named; a convolution is inside."""
+    """tensorrt-features.md#28.4: layers outside of it are named; a convolution is inside."""
     logger = CollectingLogger()
     network, config = new_network(logger), cpu_config(logger, trt.BuilderFlag.SAFETY_SCOPE)
     convolution(network)
@@ -98,7 +98,7 @@ def test_the_scope_of_safety() -> None:
 
 
 def test_devices_of_layers() -> None:
-    """Row 29.2: set, read, reset, and the default."""
+    """tensorrt-features.md#29.2: set, read, reset, and the default."""
     network, config = new_network(), cpu_config(CollectingLogger())
     layer = convolution(network)
     assert (config.get_device_type(layer), config.is_device_type_set(layer)) == (trt.DeviceType.GPU, False)
@@ -110,7 +110,7 @@ def test_devices_of_layers() -> None:
 
 
 def test_a_layer_that_no_dla_is_there_for() -> None:
-    """Rows 29.4, 31.17: an error that names the layer; with GPU_FALLBACK a warning, and an engine."""
+    """tensorrt-features.md#29.4, 31.17: an error that names the layer; with GPU_FALLBACK a warning, and an engine."""
     logger = CollectingLogger()
     network, config = new_network(logger), cpu_config(logger, trt.BuilderFlag.FP16)
     config.set_device_type(convolution(network), trt.DeviceType.DLA)
@@ -122,7 +122,9 @@ def test_a_layer_that_no_dla_is_there_for() -> None:
 
 
 def test_what_a_dla_refuses() -> None:
-    """Rows 29.5, 29.10: dynamic dimensions, a batch of more than 4096, explicit quantization; a flag is needed."""
+    """tensorrt-features.md#29.5, 29.10: dynamic dimensions, a batch of more than 4096, explicit quantization; a flag is
+    needed.
+    """
     network, config = new_network(), cpu_config(CollectingLogger(), trt.BuilderFlag.FP16)
     layer = convolution(network)
     assert config.can_run_on_DLA(layer)
@@ -148,7 +150,7 @@ def test_what_a_dla_refuses() -> None:
     ],
 )
 def test_rules_for_convolutions(setting: str, fits: object, too_large: object) -> None:
-    """Row 29.3: the guide's table at its ends."""
+    """tensorrt-features.md#29.3: the guide's table at its ends."""
     network, config = new_network(), cpu_config(CollectingLogger(), trt.BuilderFlag.INT8)
     layer = convolution(network)
     layer.get_output(0)
@@ -161,7 +163,7 @@ def test_rules_for_convolutions(setting: str, fits: object, too_large: object) -
 
 
 def test_rules_for_other_layers() -> None:
-    """Row 29.3: one that fits and one that does not, of each kind."""
+    """tensorrt-features.md#29.3: one that fits and one that does not, of each kind."""
     network, config = new_network(), cpu_config(CollectingLogger(), trt.BuilderFlag.FP16)
     x = network.add_input("x", trt.float32, (1, 4, 16, 16))
 
@@ -214,7 +216,7 @@ def test_rules_for_other_layers() -> None:
 
 
 def test_sparsity_of_orin() -> None:
-    """Row 29.9: INT8, more than 64 channels, at most 256 Ki weights."""
+    """tensorrt-features.md#29.9: INT8, more than 64 channels, at most 256 Ki weights."""
     assert orin_sparsity(128, 128 * 64, 1) is None
     assert orin_sparsity(64, 128 * 64, 1) == "it needs more than 64 input channels"
     assert orin_sparsity(128, 128 * 64, 2) == "structured sparsity is for INT8"
@@ -232,7 +234,7 @@ def test_sparsity_of_orin() -> None:
     ],
 )
 def test_formats_of_a_dla(shape: tuple[int, ...], dtype: str, format: str, stored: tuple[int, ...]) -> None:
-    """Row 29.7: each element where TensorRT's header puts it, zeros beside them, and back again."""
+    """tensorrt-features.md#29.7: each element where TensorRT's header puts it, zeros beside them, and back again."""
     x = np.random.default_rng(0).integers(1, 100, shape).astype(dtype)
     packed = pack_for_dla(x, format)
     assert packed.shape == stored
@@ -243,7 +245,7 @@ def test_formats_of_a_dla(shape: tuple[int, ...], dtype: str, format: str, store
 
 
 def test_what_formats_of_a_dla_cannot_hold() -> None:
-    """Row 29.7."""
+    """tensorrt-features.md#29.7."""
     x = np.ones((1, 5, 2, 2), np.float16)
     with pytest.raises(ValueError, match="DLA_HWC4 is for 1, 3 or 4 channels, not for 5"):
         pack_for_dla(x, "DLA_HWC4")
@@ -252,7 +254,7 @@ def test_what_formats_of_a_dla_cannot_hold() -> None:
 
 
 def test_there_are_no_loadables() -> None:
-    """Row 29.6: a build for them alone says why not; so does a runtime that is asked for a core."""
+    """tensorrt-features.md#29.6: a build for them alone says why not; so does a runtime that is asked for a core."""
     logger = CollectingLogger()
     network = new_network(logger)
     convolution(network, 8)

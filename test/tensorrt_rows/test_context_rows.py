@@ -25,7 +25,7 @@ def context_of(shape: tuple[int, ...], logger: CollectingLogger, *, detailed: bo
 
 
 def test_runs_with_an_implicit_batch() -> None:
-    """Row 13.4: False, and the log names the call to take."""
+    """tensorrt-features.md#13.4: False, and the log names the call to take."""
     logger = CollectingLogger()
     context = context_of((2,), logger)
     assert not context.execute(1, [0, 0])
@@ -35,7 +35,7 @@ def test_runs_with_an_implicit_batch() -> None:
 
 
 def test_an_empty_tensor_has_an_address() -> None:
-    """Rows 13.5, 20.3: 0 is none, also where nothing is read."""
+    """tensorrt-features.md#13.5, 20.3: 0 is none, also where nothing is read."""
     logger = CollectingLogger()
     context = context_of((0, 3), logger)
     memory = np.zeros(1, np.float32)
@@ -48,7 +48,7 @@ def test_an_empty_tensor_has_an_address() -> None:
 
 
 def test_a_cache_that_the_device_has_not() -> None:
-    """Row 13.18: more than there is is refused; what is taken is said to change nothing."""
+    """tensorrt-features.md#13.18: more than there is is refused; what is taken is said to change nothing."""
     logger = CollectingLogger()
     context = context_of((2,), logger)
     context.persistent_cache_limit = 1 << 50
@@ -60,7 +60,7 @@ def test_a_cache_that_the_device_has_not() -> None:
 
 @pytest.mark.parametrize("detailed", [True, False])
 def test_ranges_tell_what_the_build_did(detailed: bool) -> None:
-    """Row 13.21."""
+    """tensorrt-features.md#13.21."""
     logger = CollectingLogger()
     context = context_of((2,), logger, detailed=detailed)
     context.nvtx_verbosity = trt.ProfilingVerbosity.DETAILED
@@ -72,7 +72,7 @@ def test_ranges_tell_what_the_build_did(detailed: bool) -> None:
 
 @pytest.mark.parametrize("debug_sync", [False, True])
 def test_settings_that_are_kept(debug_sync: bool) -> None:
-    """Rows 13.19, 13.20: a run that waits for each launch computes the same."""
+    """tensorrt-features.md#13.19, 13.20: a run that waits for each launch computes the same."""
     context = context_of((2,), CollectingLogger())
     context.name, context.debug_sync = "first", debug_sync
     assert (context.name, context.debug_sync) == ("first", debug_sync)
@@ -82,7 +82,7 @@ def test_settings_that_are_kept(debug_sync: bool) -> None:
 
 
 def test_addresses_need_no_alignment() -> None:
-    """Row 13.5: set, read again, missing ones named; on a CPU an address may be any."""
+    """tensorrt-features.md#13.5: set, read again, missing ones named; on a CPU an address may be any."""
     logger = CollectingLogger()
     context = context_of((5,), logger)
     memory = np.arange(24, dtype=np.uint8)
@@ -98,7 +98,7 @@ def test_addresses_need_no_alignment() -> None:
 
 @pytest.mark.filterwarnings("ignore:Use del instead:DeprecationWarning")
 def test_objects_are_taken_by_with() -> None:
-    """Row 2.20: also inspectors, profiles, timing caches, and what they serialize to."""
+    """tensorrt-features.md#2.20: also inspectors, profiles, timing caches, and what they serialize to."""
     logger = CollectingLogger()
     engine, config = context_of((2,), logger).engine, cpu_config(logger)
     with engine.create_engine_inspector() as inspector, config.create_timing_cache(b"") as cache:
@@ -111,7 +111,7 @@ def test_objects_are_taken_by_with() -> None:
 
 
 def test_memory_that_a_profile_may_take() -> None:
-    """Row 12.6: from 0 to 1."""
+    """tensorrt-features.md#12.6: from 0 to 1."""
     profile = trt.Builder(CollectingLogger()).create_optimization_profile()
     profile.extra_memory_target = 0.5
     with pytest.raises(ValueError, match=r"extra_memory_target: expected a number from 0 to 1, got 1\.5"):

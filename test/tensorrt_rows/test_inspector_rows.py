@@ -1,4 +1,6 @@
-"""Rows 17.3, 17.4, 24.6 and 30.14: the inspector's JSON as tools read it that were written for TensorRT's."""
+"""tensorrt-features.md#17.3, 17.4, 24.6 and 30.14: the inspector's JSON as tools read it that were written for
+TensorRT's.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def layers() -> list[dict[str, Any]]:
 
 
 def test_every_layer_has_what_readers_want(layers: list[dict[str, Any]]) -> None:
-    """Rows 17.3, 30.14: known formats, lengths of the network's tensors, weights with a type and a count."""
+    """tensorrt-features.md#17.3, 30.14: known formats, lengths of the network's tensors, weights with a type and a
+    count.
+    """
     for layer in layers:
         assert {"Name", "LayerType", "ParameterType", "TacticName", "TacticValue", "Inputs", "Outputs"} <= set(layer)
         assert layer["LayerType"][0].isupper()
@@ -76,7 +80,7 @@ def test_every_layer_has_what_readers_want(layers: list[dict[str, Any]]) -> None
 
 
 def test_a_convolution(layers: list[dict[str, Any]]) -> None:
-    """Row 17.3."""
+    """tensorrt-features.md#17.3."""
     (found,) = [layer for layer in layers if layer["ParameterType"] == "Convolution"]
     wanted = {
         "Kernel": [3, 3],
@@ -99,7 +103,7 @@ def test_a_convolution(layers: list[dict[str, Any]]) -> None:
 
 
 def test_a_pooling(layers: list[dict[str, Any]]) -> None:
-    """Row 17.3: also where it is computed with the convolution before it."""
+    """tensorrt-features.md#17.3: also where it is computed with the convolution before it."""
     pools = [layer for layer in layers if "pool1" in layer["Name"] and layer["LayerType"] != "Reformat"]
     assert pools
     if pools[0]["ParameterType"] == "Pooling":
@@ -107,7 +111,8 @@ def test_a_pooling(layers: list[dict[str, Any]]) -> None:
 
 
 def test_functions_of_each_element(layers: list[dict[str, Any]]) -> None:
-    """Row 24.6: the fields of PointWiseV2; where a softmax computes them too, they are its operations."""
+    """tensorrt-features.md#24.6: the fields of PointWiseV2; where a softmax computes them too, they are its operations.
+    """
     last = next(layer for layer in layers if "curve" in layer["Name"])
     assert last["NbOperations"] == len(last["Operations"]) == 2
     assert last["Operations"] == ["var0 = prod(arg0, literal0)", "var1 = exp(var0)"]
@@ -118,7 +123,7 @@ def test_functions_of_each_element(layers: list[dict[str, Any]]) -> None:
 
 
 def test_lengths_that_a_context_settles() -> None:
-    """Row 17.4: -1 and no format without a context."""
+    """tensorrt-features.md#17.4: -1 and no format without a context."""
     network, logger = images((-1, 8, 6, 6))
     config = cpu_config(logger, shapes={"x": ((1, 8, 6, 6), (2, 8, 6, 6), (4, 8, 6, 6))})
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
@@ -135,7 +140,9 @@ def test_lengths_that_a_context_settles() -> None:
 
 
 def test_layers_of_each_profile() -> None:
-    """Row 17.5: counted once for each, those of later ones by their number; version 10 counts them once."""
+    """tensorrt-features.md#17.5: counted once for each, those of later ones by their number; version 10 counts them
+    once.
+    """
     network, logger = images((-1, 8, 6, 6))
     builder, config = trt.Builder(logger), cpu_config(logger)
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED

@@ -31,7 +31,7 @@ def result(network: trt.INetworkDefinition, layer: trt.ILayer, **feeds: Array) -
 
 
 def test_a_constant_has_seven_dimensions() -> None:
-    """Row 1.5: eight are refused."""
+    """tensorrt-features.md#1.5: eight are refused."""
     logger = CollectingLogger()
     network = new_network(logger)
     network.mark_output(network.add_constant((1,) * 8, np.zeros(1, np.float32)).get_output(0))
@@ -39,7 +39,7 @@ def test_a_constant_has_seven_dimensions() -> None:
 
 
 def test_defaults_of_windows() -> None:
-    """Rows 1.6a, 1.7, 1.26a: strides and dilations are 1, pads 0, of as many axes as the window has."""
+    """tensorrt-features.md#1.6a, 1.7, 1.26a: strides and dilations are 1, pads 0, of as many axes as the window has."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 2, 4, 4))
     layers = (
@@ -56,7 +56,7 @@ def test_defaults_of_windows() -> None:
 
 
 def test_a_pooling_moves_by_one() -> None:
-    """Row 1.26a: windows overlap where no stride is set."""
+    """tensorrt-features.md#1.26a: windows overlap where no stride is set."""
     network = new_network()
     x = numbers(1, 1, 3, 4)
     layer = network.add_pooling_nd(network.add_input("x", trt.float32, x.shape), trt.PoolingType.MAX, (2, 2))
@@ -66,7 +66,7 @@ def test_a_pooling_moves_by_one() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float32])
 def test_a_zero_point_of_nought_is_taken(dtype: type[np.generic]) -> None:
-    """Row 1.8: of any type, as there is nothing to add."""
+    """tensorrt-features.md#1.8: of any type, as there is nothing to add."""
     network, logger = new_network(), CollectingLogger()
     scale, zero = constant(network, np.array(0.5, np.float32)), constant(network, np.zeros((), dtype))
     codes = network.add_quantize(network.add_input("x", trt.float32, (3,)), scale)
@@ -80,7 +80,9 @@ def test_a_zero_point_of_nought_is_taken(dtype: type[np.generic]) -> None:
 
 
 def test_what_quantization_is_refused() -> None:
-    """Rows 1.8, 10.5, 10.15: another zero point, a scale of the run's, scales for each channel of activations."""
+    """tensorrt-features.md#1.8, 10.5, 10.15: another zero point, a scale of the run's, scales for each channel of
+    activations.
+    """
 
     def a_zero_point(network: trt.INetworkDefinition, x: trt.ITensor) -> trt.ILayer:
         layer = network.add_quantize(x, constant(network, np.array(0.5, np.float32)))
@@ -108,7 +110,7 @@ def test_what_quantization_is_refused() -> None:
 
 
 def test_limits_of_einsum() -> None:
-    """Row 1.9b: lower-case letters and floating-point numbers."""
+    """tensorrt-features.md#1.9b: lower-case letters and floating-point numbers."""
     for dtype, equation, text in (
         (trt.int32, "ij,ij->i", "einsum requires inputs of type Float or Half"),
         (trt.float32, "IJ,IJ->J", "labels of an Einsum equation are lower-case ASCII letters"),
@@ -122,7 +124,7 @@ def test_limits_of_einsum() -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("alpha", 1e21), ("beta", 0.001), ("beta", 1e6), ("k", 1e-6), ("k", 1e11)])
 def test_ranges_of_lrn(name: str, value: float) -> None:
-    """Row 1.21: alpha, beta and k have ranges."""
+    """tensorrt-features.md#1.21: alpha, beta and k have ranges."""
     logger = CollectingLogger()
     network = new_network(logger)
     layer = network.add_lrn(network.add_input("x", trt.float32, (1, 3, 2, 2)), 3, 1, 1, 1)
@@ -132,7 +134,9 @@ def test_ranges_of_lrn(name: str, value: float) -> None:
 
 
 def test_weights_are_set_as_arrays() -> None:
-    """Rows 1.6a, 1.12, 1.33, 2.11: arrays and `Weights` are taken where weights are set later, and shown as arrays."""
+    """tensorrt-features.md#1.6a, 1.12, 1.33, 2.11: arrays and `Weights` are taken where weights are set later, and
+    shown as arrays.
+    """
     network, x = new_network(), numbers(1, 2, 3, 3)
     kernel, bias, dense = numbers(2, 2, 2, 2), numbers(2), numbers(3, 8)
     conv = network.add_convolution_nd(network.add_input("x", trt.float32, x.shape), 2, (2, 2), np.zeros_like(kernel))
@@ -151,7 +155,8 @@ def test_weights_are_set_as_arrays() -> None:
 
 
 def test_numbers_of_one_element_are_scalars() -> None:
-    """Rows 1.1b, 1.11a: alpha may be an array of one element, and the start of a fill a tensor of one."""
+    """tensorrt-features.md#1.1b, 1.11a: alpha may be an array of one element, and the start of a fill a tensor of one.
+    """
     network = new_network()
     layer = network.add_activation(network.add_input("x", trt.float32, (2,)), trt.ActivationType.ELU)
     layer.alpha = np.array([2], np.float32)  # pyright: ignore[reportAttributeAccessIssue]  (as scripts have it)
@@ -165,7 +170,7 @@ def test_numbers_of_one_element_are_scalars() -> None:
 
 
 def test_a_resize_without_a_size() -> None:
-    """Row 1.31a: neither shape nor scales: it stays as large as it is."""
+    """tensorrt-features.md#1.31a: neither shape nor scales: it stays as large as it is."""
     network, x = new_network(), numbers(1, 1, 2, 3)
     layer = network.add_resize(network.add_input("x", trt.float32, x.shape))
     np.testing.assert_array_equal(result(network, layer, x=x), x)
@@ -173,7 +178,9 @@ def test_a_resize_without_a_size() -> None:
 
 @pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
 def test_leading_dimensions_of_rnns(leading: tuple[int, ...]) -> None:
-    """Rows 1.32a, 1.32c: N may be no dimension, one, or several, of inputs, states, lengths and outputs."""
+    """tensorrt-features.md#1.32a, 1.32c: N may be no dimension, one, or several, of inputs, states, lengths and
+    outputs.
+    """
     steps, size, count = 4, 3, int(np.prod(leading, dtype=int))
     x, hidden = numbers(*leading, steps, 5), numbers(*leading, 1, size) + 1
     weights = [numbers(size, 5), numbers(size, size)]
@@ -199,7 +206,7 @@ def test_leading_dimensions_of_rnns(leading: tuple[int, ...]) -> None:
 
 
 def test_transpositions_of_a_shuffle_name_all_axes() -> None:
-    """Row 1.37a: unset they leave eight axes as they are; what a shuffle shows another one takes."""
+    """tensorrt-features.md#1.37a: unset they leave eight axes as they are; what a shuffle shows another one takes."""
     network, x = new_network(), numbers(2, 3)
     layer = network.add_shuffle(network.add_input("x", trt.float32, x.shape))
     assert layer.first_transpose == tuple(range(8))
@@ -209,7 +216,7 @@ def test_transpositions_of_a_shuffle_name_all_axes() -> None:
 
 
 def test_a_run_that_contradicts_an_assertion() -> None:
-    """Row 1.2b: code 7, with the condition as it was computed, and no results."""
+    """tensorrt-features.md#1.2b: code 7, with the condition as it was computed, and no results."""
     logger = CollectingLogger()
     network = new_network(logger)
     a, b = (network.add_input(name, trt.float32, (-1,)) for name in "ab")
@@ -227,7 +234,7 @@ def test_a_run_that_contradicts_an_assertion() -> None:
 
 
 def test_nothing_where_weights_should_be() -> None:
-    """Row 31.3: a count without an address; with one the numbers are read there."""
+    """tensorrt-features.md#31.3: a count without an address; with one the numbers are read there."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (1, 1, 2, 2))
@@ -240,7 +247,8 @@ def test_nothing_where_weights_should_be() -> None:
 
 @pytest.mark.parametrize("given", ["stride", "all"])
 def test_a_slice_by_a_stride_of_the_run(given: str) -> None:
-    """Row 1.38a: steps that an input gives, forward, backward and none, alone or with start and size."""
+    """tensorrt-features.md#1.38a: steps that an input gives, forward, backward and none, alone or with start and size.
+    """
     logger = CollectingLogger()
     network, x = new_network(logger), numbers(6, 8)
     layer = network.add_slice(network.add_input("x", trt.float32, x.shape), (4, 2), (2, 3), (1, 1))
@@ -276,7 +284,7 @@ def test_a_slice_by_a_stride_of_the_run(given: str) -> None:
     ],
 )
 def test_what_a_scale_is_refused(shape: tuple[int, ...], count: int, text: str) -> None:
-    """Row 31.16: in the words that the parser of UFF had; a right one runs."""
+    """tensorrt-features.md#31.16: in the words that the parser of UFF had; a right one runs."""
     logger = CollectingLogger()
     network = new_network(logger)
     x, ones = network.add_input("x", trt.float32, shape), np.ones(count, np.float32)

@@ -32,7 +32,9 @@ def by_hand(kernel: Array) -> bool:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_two_of_four(seed: int) -> None:
-    """Row 16.1: as the guide has it, also where one number is too many, and for other counts of channels."""
+    """tensorrt-features.md#16.1: as the guide has it, also where one number is too many, and for other counts of
+    channels.
+    """
     random = np.random.default_rng(seed)
     channels = (4, 8, 6, 12, 16, 8)[seed]
     kernel = random.standard_normal((3, channels, 2, 3)).astype(np.float32)
@@ -47,7 +49,9 @@ def test_two_of_four(seed: int) -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_layers_with_sparse_weights(asked: bool) -> None:
-    """Rows 16.2 to 16.4: those that could have a sparse kernel are named; dense ones are taken, which is said too."""
+    """tensorrt-features.md#16.2 to 16.4: those that could have a sparse kernel are named; dense ones are taken, which
+    is said too.
+    """
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (1, 8, 4, 4))
@@ -82,7 +86,7 @@ def test_layers_with_sparse_weights(asked: bool) -> None:
 
 
 def test_what_became_of_layers() -> None:
-    """Rows 17.18, 23.1, 23.10: fused ones and those that are gone, each by its name."""
+    """tensorrt-features.md#17.18, 23.1, 23.10: fused ones and those that are gone, each by its name."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (4, 4))
@@ -108,7 +112,7 @@ def test_what_became_of_layers() -> None:
 
 
 def test_memory_is_reported() -> None:
-    """Rows 18.2, 18.3: TensorRT's lines; scratch is what a context needs."""
+    """tensorrt-features.md#18.2, 18.3: TensorRT's lines; scratch is what a context needs."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (-1, 64))

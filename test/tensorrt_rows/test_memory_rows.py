@@ -1,4 +1,4 @@
-"""Rows 13.13, 13.25, 18.1 and 18.6: memory that a caller gives, on engines for the CPU."""
+"""tensorrt-features.md#13.13, 13.25, 18.1 and 18.6: memory that a caller gives, on engines for the CPU."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def engine_of(runtime: trt.Runtime, plan: trt.IHostMemory) -> trt.ICudaEngine:
 
 
 def test_memory_of_a_context_is_given() -> None:
-    """Row 13.13: nothing runs before it is; then within its bytes, two contexts in the same ones by turns."""
+    """tensorrt-features.md#13.13: nothing runs before it is; then within its bytes, two contexts in the same ones by
+    turns.
+    """
     logger = CollectingLogger()
     engine = engine_of(trt.Runtime(logger), plan_of(logger))
     size = engine.device_memory_size
@@ -115,7 +117,7 @@ def test_memory_of_a_context_is_given() -> None:
 
 
 def test_contexts_in_turn_in_one_memory_of_several_shapes() -> None:
-    """Row 13.13: each run finds what others have left there."""
+    """tensorrt-features.md#13.13: each run finds what others have left there."""
     logger = CollectingLogger()
     engine = engine_of(trt.Runtime(logger), plan_of(logger, dynamic=True))
     block = np.full(engine.device_memory_size + _ALIGNMENT, 0xFF, np.uint8)
@@ -128,7 +130,7 @@ def test_contexts_in_turn_in_one_memory_of_several_shapes() -> None:
 
 
 def test_an_allocator_gives_all_memory() -> None:
-    """Row 18.1: weights and contexts; each block comes back once, with the last that uses it."""
+    """tensorrt-features.md#18.1: weights and contexts; each block comes back once, with the last that uses it."""
     logger = CollectingLogger()
     plan = plan_of(logger)
     runtime = trt.Runtime(logger)
@@ -148,7 +150,7 @@ def test_an_allocator_gives_all_memory() -> None:
 
 
 def test_the_builder_hands_its_allocator_on() -> None:
-    """Row 18.1: to the engine that it builds."""
+    """tensorrt-features.md#18.1: to the engine that it builds."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (2, 8))
@@ -165,7 +167,9 @@ def test_the_builder_hands_its_allocator_on() -> None:
 
 
 def test_memory_of_one_context_is_allocated() -> None:
-    """Row 13.25: `temporary_allocator` gives what lies between inputs and outputs, from the next run on."""
+    """tensorrt-features.md#13.25: `temporary_allocator` gives what lies between inputs and outputs, from the next run
+    on.
+    """
     logger = CollectingLogger()
     context = engine_of(trt.Runtime(logger), plan_of(logger)).create_execution_context()
     context.temporary_allocator = allocator = CountingAllocator()
@@ -178,7 +182,7 @@ def test_memory_of_one_context_is_allocated() -> None:
 
 
 def test_no_memory_for_weights() -> None:
-    """Rows 18.6, 31.11: no engine, and the log says what for."""
+    """tensorrt-features.md#18.6, 31.11: no engine, and the log says what for."""
     logger = CollectingLogger()
     plan = plan_of(logger)
     runtime = trt.Runtime(logger)
@@ -192,7 +196,7 @@ def test_no_memory_for_weights() -> None:
 
 
 def test_no_memory_for_a_context() -> None:
-    """Rows 18.6, 31.11: no context, or no run, and the log names a tensor."""
+    """tensorrt-features.md#18.6, 31.11: no context, or no run, and the log names a tensor."""
     logger = CollectingLogger()
     plan = plan_of(logger)
     runtime = trt.Runtime(logger)
@@ -215,7 +219,9 @@ def test_no_memory_for_a_context() -> None:
 
 
 def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row 31.1: a plan for a GPU is refused in TensorRT's words, then in ours; one for the CPU still opens."""
+    """tensorrt-features.md#31.1: a plan for a GPU is refused in TensorRT's words, then in ours; one for the CPU still
+    opens.
+    """
 
     def none_here() -> None:
         raise NoDeviceError("no CUDA driver (libcuda) is here; build it for the CPU")
@@ -231,7 +237,7 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plan_of_another_model_of_device() -> None:
-    """Rows 21.4, 31.10: TensorRT's warning, and what is other; none where it was made."""
+    """tensorrt-features.md#21.4, 31.10: TensorRT's warning, and what is other; none where it was made."""
     logger = CollectingLogger()
     runtime, plan = trt.Runtime(logger), plan_of(logger)
     engine_of(runtime, plan)

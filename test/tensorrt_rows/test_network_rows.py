@@ -12,7 +12,7 @@ import mlirt as trt
 
 
 def test_an_output_that_is_a_shape() -> None:
-    """Rows 2.4, 12.23: it lies on the host, and an engine that reads shapes takes it."""
+    """tensorrt-features.md#2.4, 12.23: it lies on the host, and an engine that reads shapes takes it."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (-1, 3))
@@ -32,7 +32,7 @@ def test_an_output_that_is_a_shape() -> None:
 
 
 def test_places_that_there_are_not() -> None:
-    """Rows 2.5, 2.8: None from the methods, an error from an index."""
+    """tensorrt-features.md#2.5, 2.8: None from the methods, an error from an index."""
     network = new_network()
     layer = network.add_identity(network.add_input("x", trt.float32, (2,)))
     missing: list[Any] = [network.get_layer(1), network.get_input(-1), network.get_output(0)]
@@ -42,7 +42,7 @@ def test_places_that_there_are_not() -> None:
 
 
 def test_a_network_has_a_name() -> None:
-    """Row 13.20: TensorRT's first one."""
+    """tensorrt-features.md#13.20: TensorRT's first one."""
     logger = CollectingLogger()
     network = new_network(logger)
     assert network.name == "Unnamed Network 0"
@@ -51,7 +51,7 @@ def test_a_network_has_a_name() -> None:
 
 
 def test_what_is_wrong_is_said_in_a_chain() -> None:
-    """Row 2.13: the reason once, then the layer that failed."""
+    """tensorrt-features.md#2.13: the reason once, then the layer that failed."""
     logger = CollectingLogger()
     network = new_network(logger)
     a, b = network.add_input("a", trt.float32, (2, 3)), network.add_input("b", trt.float32, (2, 4))
@@ -64,7 +64,9 @@ def test_what_is_wrong_is_said_in_a_chain() -> None:
 
 
 def test_errors_of_others_end_no_build() -> None:
-    """Row 3.1: what a calibrator raises is in the log, with its traceback at VERBOSE, and the build gives None."""
+    """tensorrt-features.md#3.1: what a calibrator raises is in the log, with its traceback at VERBOSE, and the build
+    gives None.
+    """
 
     class Calibrator(trt.IInt8MinMaxCalibrator):
         def get_batch_size(self) -> int:
@@ -90,7 +92,7 @@ def test_errors_of_others_end_no_build() -> None:
 
 
 def test_a_recorder_that_raises() -> None:
-    """Rows 3.1, 17.14: the call goes on, and the log has both errors."""
+    """tensorrt-features.md#3.1, 17.14: the call goes on, and the log has both errors."""
 
     class Recorder(trt.IErrorRecorder):
         def __init__(self) -> None:
@@ -122,7 +124,7 @@ def test_a_recorder_that_raises() -> None:
 
 
 def test_branches_have_one_shape() -> None:
-    """Row 8.3: else the build fails, unless the conditional permits it."""
+    """tensorrt-features.md#8.3: else the build fails, unless the conditional permits it."""
     x, y = np.array([1, 2], np.float32), np.array([3, 4, 5], np.float32)
     for permitted in (False, True):
         logger = CollectingLogger()
@@ -146,7 +148,7 @@ def test_branches_have_one_shape() -> None:
 
 
 def test_what_there_is_one_of() -> None:
-    """Rows 1.4, 7.4, 8.1: a second condition, a second limit of a kind are None."""
+    """tensorrt-features.md#1.4, 7.4, 8.1: a second condition, a second limit of a kind are None."""
     logger = CollectingLogger()
     network = new_network(logger)
     choice, loop = network.add_if_conditional(), network.add_loop()

@@ -12,7 +12,9 @@ import mlirt as trt
 
 
 def test_an_operand_that_must_be_an_initializer() -> None:
-    """Row 31.14: the axes of a sum that an input gives; as a constant they are taken, and the engine sums."""
+    """tensorrt-features.md#31.14: the axes of a sum that an input gives; as a constant they are taken, and the engine
+    sums.
+    """
     feeds = {"x": numbers(2, 3)}
     nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"])]
     given = model_of(nodes, {"x": ("float32", (2, 3)), "axes": ("int64", (1,))}, ["y"])

@@ -1,4 +1,6 @@
-"""Rows 13.21, 17.10 and 28.7: ranges of NVTX around runs and layers, told to a stand-in for its package."""
+"""tensorrt-features.md#13.21, 17.10 and 28.7: ranges of NVTX around runs and layers, told to a stand-in for its
+package.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def run(context: trt.IExecutionContext) -> None:
 
 
 def test_each_layer_has_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows 17.10, 28.7: inside of that of the run, by the names that a profiler of ours is told."""
+    """tensorrt-features.md#17.10, 28.7: inside of that of the run, by the names that a profiler of ours is told."""
     monkeypatch.setitem(sys.modules, "nvtx", ranges := Ranges())
     context = softmax_of_a_product(CollectingLogger(), trt.ProfilingVerbosity.LAYER_NAMES_ONLY)
     run(context)
@@ -61,14 +63,16 @@ def test_each_layer_has_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_ranges_without_a_listener() -> None:
-    """Row 28.7: where no program has the package, and no profiler asks, there are none, and runs go on."""
+    """tensorrt-features.md#28.7: where no program has the package, and no profiler asks, there are none, and runs go
+    on.
+    """
     assert "nvtx" not in sys.modules
     run(softmax_of_a_product(CollectingLogger(), trt.ProfilingVerbosity.DETAILED))
 
 
 @pytest.mark.parametrize("at_build", [True, False])
 def test_ranges_are_turned_off(monkeypatch: pytest.MonkeyPatch, at_build: bool) -> None:
-    """Rows 13.21, 17.10: by NONE of the build, or of the context."""
+    """tensorrt-features.md#13.21, 17.10: by NONE of the build, or of the context."""
     monkeypatch.setitem(sys.modules, "nvtx", ranges := Ranges())
     none, names = trt.ProfilingVerbosity.NONE, trt.ProfilingVerbosity.LAYER_NAMES_ONLY
     context = softmax_of_a_product(CollectingLogger(), none if at_build else names)

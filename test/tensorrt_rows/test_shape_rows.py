@@ -41,7 +41,9 @@ def values_config(logger: CollectingLogger, count: int) -> trt.IBuilderConfig:
 
 
 def test_a_profile_that_leaves_no_choice() -> None:
-    """Rows 12.9, 12.10: the engine says -1 all the same, a context needs the shape, which is held against the range."""
+    """tensorrt-features.md#12.9, 12.10: the engine says -1 all the same, a context needs the shape, which is held
+    against the range.
+    """
     logger = CollectingLogger()
     config = cpu_config(logger, shapes={"x": ((2, 3), (2, 3), (2, 3))})
     engine = built(doubled((-1, 3), logger), config, logger)
@@ -55,7 +57,7 @@ def test_a_profile_that_leaves_no_choice() -> None:
 
 
 def test_the_deprecated_way_to_choose_a_profile() -> None:
-    """Row 12.8: a line in the log."""
+    """tensorrt-features.md#12.8: a line in the log."""
     logger = CollectingLogger()
     config = cpu_config(logger, shapes={"x": ((1,), (2,), (3,))})
     context = built(doubled((-1,), logger), config, logger).create_execution_context()
@@ -66,7 +68,7 @@ def test_the_deprecated_way_to_choose_a_profile() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_binding_of_another_profile() -> None:
-    """Row 12.17: stands for that of the active one, with a warning."""
+    """tensorrt-features.md#12.17: stands for that of the active one, with a warning."""
     logger = CollectingLogger()
     config = cpu_config(logger, shapes={"x": ((1,), (2,), (3,))})
     second = trt.Builder(logger).create_optimization_profile()
@@ -92,7 +94,7 @@ def test_a_binding_of_another_profile() -> None:
 def test_dimensions_of_one_name(
     shapes: Sequence[Sequence[int]], ranges: Sequence[Sequence[int]] | None, text: str
 ) -> None:
-    """Row 12.19: lengths that can never be equal are refused by their name."""
+    """tensorrt-features.md#12.19: lengths that can never be equal are refused by their name."""
     logger = CollectingLogger()
     network = new_network(logger)
     inputs = [network.add_input(name, trt.float32, shape) for name, shape in zip("xy", shapes, strict=True)]
@@ -108,7 +110,7 @@ def test_dimensions_of_one_name(
 
 @pytest.mark.parametrize("dtype", [trt.int8, trt.float32, trt.bool])
 def test_shapes_are_whole_numbers(dtype: trt.DataType) -> None:
-    """Row 12.22: others are refused, once."""
+    """tensorrt-features.md#12.22: others are refused, once."""
     logger = CollectingLogger()
     assert trt.Builder(logger).build_serialized_network(reshaped(dtype, 2, logger), values_config(logger, 2)) is None
     (line,) = logger.text().splitlines()
@@ -116,7 +118,7 @@ def test_shapes_are_whole_numbers(dtype: trt.DataType) -> None:
 
 
 def test_shapes_are_short() -> None:
-    """Row 6.4: 64 elements at most."""
+    """tensorrt-features.md#6.4: 64 elements at most."""
     logger = CollectingLogger()
     network = new_network(logger)
     x, s = network.add_input("x", trt.float32, (12,)), network.add_input("s", trt.int32, (65,))
@@ -128,7 +130,7 @@ def test_shapes_are_short() -> None:
 
 
 def test_values_that_a_profile_forbids() -> None:
-    """Row 12.12: also where they are given by their address."""
+    """tensorrt-features.md#12.12: also where they are given by their address."""
     logger = CollectingLogger()
     context = built(reshaped(trt.int32, 2, logger), values_config(logger, 2), logger).create_execution_context()
     x = np.arange(12, dtype=np.float32)
@@ -169,7 +171,7 @@ def places_of(x: Array, logger: CollectingLogger) -> trt.IExecutionContext:
 
 
 def test_the_most_that_data_may_give() -> None:
-    """Rows 12.14, 12.16: the allocator is asked for it before the run, and told the shape after it."""
+    """tensorrt-features.md#12.14, 12.16: the allocator is asked for it before the run, and told the shape after it."""
     x, logger, allocator = np.array([[1, 0, 1], [0, 0, 1]], np.float32), CollectingLogger(), Allocator()
     context = places_of(x, logger)
     assert context.get_max_output_size("y") == 2 * 6 * 4
@@ -180,7 +182,7 @@ def test_the_most_that_data_may_give() -> None:
 
 
 def test_an_allocator_without_memory() -> None:
-    """Row 12.15: the run fails with its tensor's name, before anything is written."""
+    """tensorrt-features.md#12.15: the run fails with its tensor's name, before anything is written."""
     logger, allocator = CollectingLogger(), Allocator(8)
     context = places_of(np.ones((2, 3), np.float32), logger)
     assert context.set_output_allocator("y", allocator)
@@ -190,7 +192,7 @@ def test_an_allocator_without_memory() -> None:
 
 
 def test_the_most_boxes() -> None:
-    """Row 12.14: those of all classes, as many as are kept of one at most."""
+    """tensorrt-features.md#12.14: those of all classes, as many as are kept of one at most."""
     logger = CollectingLogger()
     network = new_network(logger)
     boxes, scores = network.add_input("b", trt.float32, (2, 30, 4)), network.add_input("s", trt.float32, (2, 30, 3))

@@ -41,7 +41,7 @@ def test_data_make_a_cache_and_the_cache_is_used_again(
 
 
 def test_shapes_while_calibrating(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows 9.18, 30.2: a network of any size is calibrated with pictures of one size."""
+    """tensorrt-features.md#9.18, 30.2: a network of any size is calibrated with pictures of one size."""
     write_model(network(batch="n"), tmp_path / "any.onnx")
     np.save(tmp_path / "samples.npy", samples())
     shapes = [f"--{which}ShapesCalib=x:{count}x3x8x8" for which, count in (("min", 1), ("opt", 4), ("max", 8))]
@@ -70,7 +70,9 @@ def test_a_target_keeps_layers_in_float(model: str, tmp_path: Path, capsys: pyte
 def test_ranges_of_random_inputs(
     model: str, tmp_path: Path, flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Row 30.11: without a calibration an engine is built all the same, to be timed, and the log says so."""
+    """tensorrt-features.md#30.11: without a calibration an engine is built all the same, to be timed, and the log says
+    so.
+    """
     assert run(f"--onnx={model}", *flags, f"--saveEngine={tmp_path / 'a.plan'}") == 0
     assert "ranges are those of random inputs" in capsys.readouterr().out
     assert np.isfinite(mlirt.load(tmp_path / "a.plan").run({"x": samples()})["y"]).all()
@@ -87,6 +89,6 @@ def test_ranges_of_random_inputs(
 def test_flags_that_lack_something(
     model: str, flags: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows 9.3, 9.4."""
+    """tensorrt-features.md#9.3, 9.4."""
     assert run(f"--onnx={model}", *flags) == 1
     assert message in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """rt-exec: trtexec's lines and files from a loaded plan, and one line with exit code 1 for every mistake.
 
-Rows 30.1, 30.2, 30.4, 30.5, 30.13.
+tensorrt-features.md#30.1, 30.2, 30.4, 30.5, 30.13.
 """
 
 import json
@@ -122,7 +122,7 @@ def test_outputs_as_npz_and_raw_inputs(plan: str, tmp_path: Path) -> None:
 
 
 def test_the_command_of_the_guide_runs(plan: str) -> None:
-    """Row 30.15, with a shorter duration."""
+    """tensorrt-features.md#30.15, with a shorter duration."""
     flags = (
         "--verbose --profilingVerbosity=detailed --dumpLayerInfo --dumpProfile --separateProfileRun "
         "--useCudaGraph --noDataTransfers --useSpinWait --duration=0.1"
@@ -347,7 +347,7 @@ def test_the_tool_starts_without_compiler_or_numpy() -> None:
 
 
 def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows 30.2 and 30.4: scripts for trtexec go on, and are told."""
+    """tensorrt-features.md#30.2 and 30.4: scripts for trtexec go on, and are told."""
     flags = "--noTF32 --workspace=4096 --preview=+fasterDynamicShapes0805 --device=0 --sparsity=enable --idleTime=0"
     assert run(f"--loadEngine={plan}", "--shapes=x:1x4", *flags.split(), "--streams=1", *QUICK) == 0
     out = capsys.readouterr().out
@@ -357,7 +357,7 @@ def test_flags_without_effect(plan: str, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_forced_sparsity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Row 16.5: the engine computes with two zeros in four, and a warning names the weights."""
+    """tensorrt-features.md#16.5: the engine computes with two zeros in four, and a warning names the weights."""
     model, weights = tmp_path / "a.onnx", numbers(8, 5, seed=3)
     write_model(
         model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": ("float32", (2, 8))}, ["y"], {"w": weights}),
@@ -376,7 +376,9 @@ def test_forced_sparsity(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize("more", [[], ["--noDataTransfers"], ["--threads"], ["--threads=6"]])
 def test_streams(plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
-    """Row 30.4: each stream makes its runs, and all of them count for the throughput of the time they took together."""
+    """tensorrt-features.md#30.4: each stream makes its runs, and all of them count for the throughput of the time they
+    took together.
+    """
     path = tmp_path / "times.json"
     flags = ["--shapes=x:3x4", "--streams=3", f"--exportTimes={path}", *more, *QUICK]
     assert run(f"--loadEngine={plan}", *flags) == 0
@@ -408,7 +410,7 @@ def test_what_a_stream_raises_is_one_line(
 def test_types_and_formats_of_inputs_and_outputs(
     builder: Callable[[Builder], None], plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Row 30.2."""
+    """tensorrt-features.md#30.2."""
     asked: list[BuildConfig] = []
 
     def build(path: str, *, config: BuildConfig) -> Any:
@@ -441,7 +443,7 @@ def test_types_and_formats_of_inputs_and_outputs(
 
 
 def test_weights_that_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: str) -> None:
-    """Rows 30.2 and 30.4: --dumpRefit and --timeRefit."""
+    """tensorrt-features.md#30.2 and 30.4: --dumpRefit and --timeRefit."""
     product = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
     write_model(model_of([product], {"x": ("float32", [2, 4])}, ["y"], {"w": numbers(4, 3)}), tmp_path / "m.onnx")
     kept = tmp_path / "kept.plan"
@@ -458,7 +460,7 @@ def test_weights_that_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_device_that_is_not_there(
     plan: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Row 30.2: --device, and that a choice which cannot be had leaves no traces."""
+    """tensorrt-features.md#30.2: --device, and that a choice which cannot be had leaves no traces."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     assert run(f"--loadEngine={plan}", "--shapes=x:1x4", "--device=0", *QUICK) == 0
     capsys.readouterr()
@@ -477,7 +479,8 @@ def test_a_device_that_is_not_there(
     ],
 )
 def test_a_dla_falls_back(flags: list[str], said: str) -> None:
-    """Rows 29.11, 30.2: with the flag that permits it, layers on a DLA are on the device that there is."""
+    """tensorrt-features.md#29.11, 30.2: with the flag that permits it, layers on a DLA are on the device that there is.
+    """
     kept, lines = take_trtexec_flags(["--onnx=a", *flags])
     assert kept == ["--onnx=a"]
     assert len(lines) == 1

@@ -1,4 +1,4 @@
-"""The arithmetic of the metrics, on time stamps made by hand (rows 30.7 to 30.10)."""
+"""The arithmetic of the metrics, on time stamps made by hand (tensorrt-features.md#30.7 to 30.10)."""
 
 import pytest
 

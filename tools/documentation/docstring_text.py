@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 
 # Numbers of rows of docs/tensorrt-features.md.
-_ROW_NUMBERS = re.compile(r"\s*\((?:features? \d[^()]*|\d+\.\d+[a-z][^()]*)\)")
+_ROW_NUMBERS = re.compile(r"\s*\((?:features? \d[^()]*|tensorrt-features\.md#\d[^()]*|\d+\.\d+[a-z][^()]*)\)")
 _CONSTRAINT = re.compile(r"\bC(\d+):\s+")
 
 

@@ -1,7 +1,7 @@
 """docs/tensorrt-features.md: TensorRT's features, whether they hold here, and the tests that cite each of them.
 
 The rows are written by hand. This module fills in what follows from the repository: the tests of a row are those whose
-text has its number, as in `(features 1.13a to 1.13d)` or `(row 9.10)`, or in the name of a function, as in
+text has its number, as in `(tensorrt-features.md#1.13a to 1.13d)`, or in the name of a function, as in
 `test_scales_9_10()`; a number without its letter, as 1.13, stands for all rows that begin so. The table of counts
 follows from the rows.
 """
@@ -23,7 +23,8 @@ _ROW = re.compile(
 _SECTION = re.compile(r"^## (\d+) (.+)$", re.MULTILINE)
 _COUNTS = re.compile(r"(?<=<!-- counts -->\n).*?(?=<!-- end of counts -->)", re.DOTALL)
 _CITED = re.compile(
-    rf"\b(?:features?|rows?)\s+({_NUMBER}(?:(?:\s*(?:,|to|and|-)\s*){_NUMBER})*)\b(?!\.\d)", re.IGNORECASE
+    rf"(?:\b(?:features?|rows?)\s+|tensorrt-features\.md#)({_NUMBER}(?:(?:\s*(?:,|to|and|-)\s*){_NUMBER})*)\b(?!\.\d)",
+    re.IGNORECASE,
 )
 _SPAN = re.compile(rf"({_NUMBER})(?:\s*(?:to|-)\s*({_NUMBER}))?")
 # Tests whose citations are examples.

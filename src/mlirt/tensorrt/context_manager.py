@@ -1,4 +1,4 @@
-"""`with` for the objects of old scripts: TensorRT 8 warns that it does nothing (feature 3.18)."""
+"""`with` for the objects of old scripts: TensorRT 8 warns that it does nothing (tensorrt-features.md#3.18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings for names that TensorRT 8.5 keeps for old scripts (feature 3.18)."""
+"""Warnings for names that TensorRT 8.5 keeps for old scripts (tensorrt-features.md#3.18)."""
 
 import warnings
 

@@ -24,7 +24,7 @@ class EntryPoint(Reporting):
 
     @property
     def gpu_allocator(self) -> IGpuAllocator | None:
-        """Who gives the memory of engines, or None for the driver (feature 18.1)."""
+        """Who gives the memory of engines, or None for the driver (tensorrt-features.md#18.1)."""
         return self._gpu_allocator
 
     @gpu_allocator.setter

@@ -1,4 +1,6 @@
-"""Error recorders: objects of the user that get errors in the place of the logger (features 17.14 to 17.16)."""
+"""Error recorders: objects of the user that get errors in the place of the logger (tensorrt-features.md#17.14 to
+17.16).
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _VOLUMES = {TensorFormat.DHWC8: " with 3 spatial dimensions", TensorFormat.CDHW3
 
 
 def format_description(format: TensorFormat, dtype: DataType) -> str:
-    """What an engine says of the format of an input or output (feature 5.5)."""
+    """What an engine says of the format of an input or output (tensorrt-features.md#5.5)."""
     return f"{_words(format, dtype)} (k{format.name})"
 
 
@@ -35,7 +35,7 @@ def _words(format: TensorFormat, dtype: DataType) -> str:
 
 def format_in_log(format: TensorFormat, dtype: DataType, shape: Sequence[int]) -> str:
     """`Half(60,1:8,12,3)`: the strides of each dimension in vectors, and behind a colon the elements of a vector
-    (feature 5.6); dimensions that the run decides count as 1.
+    (tensorrt-features.md#5.6); dimensions that the run decides count as 1.
     """
     layout, lengths = layout_of(format.name), [max(length, 1) for length in shape]
     if layout is None:

@@ -1,4 +1,5 @@
-"""IGpuAllocator: who gives engines and contexts their memory in place of the driver (features 13.25, 18.1)."""
+"""IGpuAllocator: who gives engines and contexts their memory in place of the driver (tensorrt-features.md#13.25, 18.1).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loggers: where builders, parsers and engines say what they do (features 17.11 to 17.13)."""
+"""Loggers: where builders, parsers and engines say what they do (tensorrt-features.md#17.11 to 17.13)."""
 
 from __future__ import annotations
 

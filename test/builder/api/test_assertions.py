@@ -1,4 +1,6 @@
-"""Assertions in engines: they end the build or the run, whatever becomes of the outputs (rows 1.2a, 1.2b)."""
+"""Assertions in engines: they end the build or the run, whatever becomes of the outputs (tensorrt-features.md#1.2a,
+1.2b).
+"""
 
 from __future__ import annotations
 

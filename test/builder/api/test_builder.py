@@ -1,4 +1,6 @@
-"""Builder: from a network to a plan, with errors in the log and None as the answer (rows 2.15, 3.1 to 3.3, 3.19)."""
+"""Builder: from a network to a plan, with errors in the log and None as the answer (tensorrt-features.md#2.15, 3.1 to
+3.3, 3.19).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def run_static(plan: bytes, x: np.ndarray) -> np.ndarray:
 
 
 def test_plan_runs_when_all_that_made_it_is_gone() -> None:
-    """Rows 2.14, 3.1."""
+    """tensorrt-features.md#2.14, 3.1."""
     logger = trt.Logger()
     builder = trt.Builder(logger)
     network = double(new_network(), (3,))
@@ -61,7 +63,7 @@ def test_loggers_are_loggers(kind: type[Any], logger: object) -> None:
 
 
 def test_a_selector_is_asked_about_an_engine_for_the_cpu() -> None:
-    """Rows 15.1, 15.2, 15.5, 15.8: what it is told can be asked for again, and gives the same plan."""
+    """tensorrt-features.md#15.1, 15.2, 15.5, 15.8: what it is told can be asked for again, and gives the same plan."""
 
     class Selector(trt.IAlgorithmSelector):
         def __init__(self, wanted: Sequence[Any] | None = None) -> None:
@@ -95,7 +97,7 @@ def test_a_selector_is_asked_about_an_engine_for_the_cpu() -> None:
 
 
 def test_network_is_built_twice() -> None:
-    """Row 3.16: the same network and settings give the same bytes."""
+    """tensorrt-features.md#3.16: the same network and settings give the same bytes."""
     builder = trt.Builder(trt.Logger())
     network = double(new_network(), (3,))
     first, second = (builder.build_serialized_network(network, cpu_config(builder)) for _ in range(2))
@@ -103,7 +105,7 @@ def test_network_is_built_twice() -> None:
 
 
 def test_failed_build_gives_none_and_builder_goes_on() -> None:
-    """Rows 2.13, 2.15, 3.1, 3.19."""
+    """tensorrt-features.md#2.13, 2.15, 3.1, 3.19."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     network = new_network(logger)
@@ -118,7 +120,7 @@ def test_failed_build_gives_none_and_builder_goes_on() -> None:
 
 
 def test_dynamic_network_needs_a_profile() -> None:
-    """Row 12.2."""
+    """tensorrt-features.md#12.2."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     network = double(new_network(logger), (-1, 3))
@@ -132,7 +134,7 @@ def test_dynamic_network_needs_a_profile() -> None:
 
 
 def test_build_engine_is_deprecated() -> None:
-    """Row 3.2."""
+    """tensorrt-features.md#3.2."""
     builder = trt.Builder(trt.Logger())
     with pytest.warns(DeprecationWarning, match="Use build_serialized_network instead"):
         engine = builder.build_engine(double(new_network(), (3,)), cpu_config(builder))
@@ -154,7 +156,7 @@ def test_the_log_has_the_warnings_of_the_build_alone(monkeypatch: pytest.MonkeyP
 
 
 def test_linear_is_chosen_where_it_is_allowed() -> None:
-    """Row 5.1."""
+    """tensorrt-features.md#5.1."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     network = double(new_network(logger), (1, 4, 2, 2))
@@ -192,7 +194,7 @@ class Ones(trt.IInt8MinMaxCalibrator):
 
 
 def test_int8_with_a_calibrator() -> None:
-    """Rows 9.6, 9.8 to 9.10: batches once, then the cache alone."""
+    """tensorrt-features.md#9.6, 9.8 to 9.10: batches once, then the cache alone."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     network = new_network(logger)
@@ -218,7 +220,7 @@ def test_int8_with_a_calibrator() -> None:
 
 
 def test_properties() -> None:
-    """Rows 3.3, 4.13."""
+    """tensorrt-features.md#3.3, 4.13."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     assert builder.logger is logger

@@ -1,4 +1,4 @@
-"""IBuilderConfig: flags, pools, profiles; what is not there is refused (rows 3.4 to 3.15)."""
+"""IBuilderConfig: flags, pools, profiles; what is not there is refused (tensorrt-features.md#3.4 to 3.15)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def config() -> IBuilderConfig:
 
 @pytest.mark.parametrize("flag", trt.BuilderFlag)
 def test_flags(config: IBuilderConfig, flag: trt.BuilderFlag) -> None:
-    """Row 3.4: TF32 alone is on in the beginning."""
+    """tensorrt-features.md#3.4: TF32 alone is on in the beginning."""
     assert config.get_flag(flag) == (flag is trt.BuilderFlag.TF32)
     config.set_flag(flag)
     assert config.get_flag(flag)
@@ -38,7 +38,7 @@ def test_flags_are_members(config: IBuilderConfig, flag: Any) -> None:
 
 
 def test_memory_pools(config: IBuilderConfig) -> None:
-    """Rows 3.6, 3.7."""
+    """tensorrt-features.md#3.6, 3.7."""
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 1 << 20)
     assert config.get_memory_pool_limit(trt.MemoryPoolType.WORKSPACE) == 1 << 20
     with pytest.warns(DeprecationWarning, match="Use get_memory_pool_limit instead"):
@@ -46,7 +46,7 @@ def test_memory_pools(config: IBuilderConfig) -> None:
 
 
 def test_values_and_reset(config: IBuilderConfig) -> None:
-    """Rows 3.8, 3.10 to 3.14."""
+    """tensorrt-features.md#3.8, 3.10 to 3.14."""
     config.avg_timing_iterations, config.min_timing_iterations = 8, 1
     config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
     config.profile_stream = 7
@@ -63,7 +63,7 @@ def test_values_and_reset(config: IBuilderConfig) -> None:
 
 
 def test_capability_and_devices(config: IBuilderConfig) -> None:
-    """Row 3.9."""
+    """tensorrt-features.md#3.9."""
     assert config.engine_capability is trt.EngineCapability.DEFAULT
     config.engine_capability = trt.EngineCapability.SAFE_GPU
     assert config.engine_capability is trt.EngineCapability.SAFETY
@@ -85,7 +85,7 @@ def test_timing_cache(config: IBuilderConfig) -> None:
 
 
 def test_profiles() -> None:
-    """Rows 3.15, 12.3 to 12.6."""
+    """tensorrt-features.md#3.15, 12.3 to 12.6."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
     config, profile = builder.create_builder_config(), builder.create_optimization_profile()

@@ -93,7 +93,9 @@ def layers(engine: trt.ICudaEngine) -> list[str]:
 
 @pytest.mark.parametrize(("format", "dtype"), PAIRS)
 def test_every_format_of_inputs_and_outputs(format: str, dtype: str) -> None:
-    """Rows 5.1, 5.3, 5.4 and 5.9: padding is zero, shapes are those without it, numbers do not depend on formats."""
+    """tensorrt-features.md#5.1, 5.3, 5.4 and 5.9: padding is zero, shapes are those without it, numbers do not depend
+    on formats.
+    """
     layout, shape = LAYOUTS[format], (2, 3, 4, 5, 6) if LAYOUTS[format].from_end == 4 else (2, 3, 4, 5)
     network = twice(shape, DTYPES[dtype], CollectingLogger())
     x, y = network.get_input(0), network.get_output(0)
@@ -117,7 +119,7 @@ def test_every_format_of_inputs_and_outputs(format: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(("format", "dtype"), list(product(FORMATS, DTYPES)))
 def test_pairs_that_are_errors(format: str, dtype: str) -> None:
-    """Rows 5.2 and 5.11: what no format holds is an error of the build, which names the tensor."""
+    """tensorrt-features.md#5.2 and 5.11: what no format holds is an error of the build, which names the tensor."""
     if format == "LINEAR" or dtype in getattr(LAYOUTS.get(format), "holds", ()):
         return check_format("x", format, dtype, (1, 3, 4, 5, 6))
     logger = CollectingLogger()
@@ -128,7 +130,7 @@ def test_pairs_that_are_errors(format: str, dtype: str) -> None:
 
 
 def test_of_several_formats_one_that_is_possible() -> None:
-    """Row 5.1."""
+    """tensorrt-features.md#5.1."""
     network = twice((1, 3, 4, 5), trt.float32, CollectingLogger())
     network.get_input(0).allowed_formats = bit("CHW2") | bit("CHW32") | bit("DLA_LINEAR")
     network.get_output(0).allowed_formats = bit("CHW32") | bit("LINEAR")
@@ -138,7 +140,7 @@ def test_of_several_formats_one_that_is_possible() -> None:
 
 
 def test_copies_bear_the_names_of_layers() -> None:
-    """Row 5.8."""
+    """tensorrt-features.md#5.8."""
     network = twice((1, 3, 4, 5), trt.float16, CollectingLogger())
     network.get_input(0).allowed_formats, network.get_output(0).allowed_formats = bit("HWC8"), bit("CHW2")
     assert layers(built(network)) == [
@@ -150,7 +152,7 @@ def test_copies_bear_the_names_of_layers() -> None:
 
 @pytest.mark.parametrize(("given", "taken", "dtype"), [("CHW32", "HWC", "float32"), ("HWC8", "CHW2", "float16")])
 def test_convolutions_between_formats(given: str, taken: str, dtype: str) -> None:
-    """Row 5.9: layouts of the engine's own lie between."""
+    """tensorrt-features.md#5.9: layouts of the engine's own lie between."""
     network = convolved(35, 20, DTYPES[dtype])
     array = RNG.integers(-3, 4, (2, 35, 8, 8)).astype(dtype)
     expected = run(built(network), array, array.shape)
@@ -161,7 +163,9 @@ def test_convolutions_between_formats(given: str, taken: str, dtype: str) -> Non
 
 
 def test_direct_io() -> None:
-    """Row 5.7: linear tensors are read where they lie; what the layers do not work on is an error of the build."""
+    """tensorrt-features.md#5.7: linear tensors are read where they lie; what the layers do not work on is an error of
+    the build.
+    """
     network = convolved(16, 16, trt.float32)
     network.get_input(0).allowed_formats = network.get_output(0).allowed_formats = bit("LINEAR")
     array = RNG.integers(-3, 4, (2, 16, 8, 8)).astype(np.float32)
@@ -175,7 +179,7 @@ def test_direct_io() -> None:
 
 
 def test_direct_io_with_channels_last_on_a_gpu() -> None:
-    """Row 5.7: a convolution on a GPU works in the order of HWC8, and then nothing is copied."""
+    """tensorrt-features.md#5.7: a convolution on a GPU works in the order of HWC8, and then nothing is copied."""
     network = convolved(60, 64, trt.float16)
     network.get_input(0).allowed_formats = network.get_output(0).allowed_formats = bit("HWC8")
     logger = CollectingLogger()
@@ -185,7 +189,7 @@ def test_direct_io_with_channels_last_on_a_gpu() -> None:
 
 
 def test_bytes_are_numbers_by_their_range() -> None:
-    """Row 5.10: linear bytes need scales; 128 / 127 is one step here."""
+    """tensorrt-features.md#5.10: linear bytes need scales; 128 / 127 is one step here."""
     network = new_network()
     x = network.add_input("x", trt.int8, (1, 3, 4, 4))
     x.dynamic_range = (-128, 128)
@@ -199,7 +203,7 @@ def test_bytes_are_numbers_by_their_range() -> None:
 
 
 def test_an_identity_that_quantises() -> None:
-    """Row 5.12, without a GPU: what the example of the cookbook about formats does."""
+    """tensorrt-features.md#5.12, without a GPU: what the example of the cookbook about formats does."""
     network = new_network()
     layer = network.add_identity(network.add_input("x", trt.float32, (-1, 3, 8, 8)))
     output = layer.get_output(0)
@@ -251,7 +255,7 @@ def test_a_model_reads_another_type(tmp_path: Path) -> None:
 
 
 def test_formats_in_the_log() -> None:
-    """Row 5.6."""
+    """tensorrt-features.md#5.6."""
     logger = CollectingLogger()
     network = twice((1, 24, 5, 4), trt.float16, logger)
     network.get_output(0).allowed_formats = bit("HWC8")

@@ -1,4 +1,5 @@
-"""ONNX models with branches and loops: parsed, built by the Builder and run (rows 7.21, 8.12, 11.13)."""
+"""ONNX models with branches and loops: parsed, built by the Builder and run (tensorrt-features.md#7.21, 8.12, 11.13).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Layers compute in what they are asked for, or the build says why not (rows 3.5, 4.1 to 4.11, 9.3, 9.4, 9.20)."""
+"""Layers compute in what they are asked for, or the build says why not (tensorrt-features.md#3.5, 4.1 to 4.11, 9.3,
+9.4, 9.20).
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def formats_on_cuda(network: trt.INetworkDefinition, *flags: trt.BuilderFlag) ->
 
 
 def test_flags_permit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows 4.1, 4.10."""
+    """tensorrt-features.md#4.1, 4.10."""
     expected = {(): "fp32", (FP16,): "fp16", (INT8,): "int8", (INT8, FP16): "int8+fp16"}
     for flags, name in expected.items():
         assert precision_of(config_with(*flags)[0], "cpu") == name
@@ -84,7 +86,7 @@ def test_flags_permit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("flag", [OBEY, PREFER])
 def test_constraint_survives_fusion(flag: trt.BuilderFlag) -> None:
-    """Rows 4.4, 4.5, 4.11: conv1 is joined with its activation, and still computes in float32."""
+    """tensorrt-features.md#4.4, 4.5, 4.11: conv1 is joined with its activation, and still computes in float32."""
     network = two_convolutions()
     network.get_layer(0).precision = trt.float32
     found = formats_on_cuda(network, FP16, flag)
@@ -92,7 +94,7 @@ def test_constraint_survives_fusion(flag: trt.BuilderFlag) -> None:
 
 
 def test_type_of_an_output_counts_as_precision() -> None:
-    """Row 4.3."""
+    """tensorrt-features.md#4.3."""
     network = two_convolutions()
     network.get_layer(2).set_output_type(0, trt.float32)
     assert formats_on_cuda(network, FP16, OBEY) == {"conv1": {"float16"}, "conv2": {"float32"}}
@@ -112,7 +114,7 @@ def test_type_that_whole_numbers_are_converted_to_is_no_precision() -> None:
 
 
 def test_without_a_flag_it_is_a_hint() -> None:
-    """Row 4.3: ignored with a warning, as float32 is slower."""
+    """tensorrt-features.md#4.3: ignored with a warning, as float32 is slower."""
     network = two_convolutions()
     network.get_layer(0).precision = trt.float32
     config, logger = config_with(FP16)
@@ -124,7 +126,7 @@ def test_without_a_flag_it_is_a_hint() -> None:
 
 
 def test_both_flags() -> None:
-    """Row 3.5: OBEY counts, with a warning."""
+    """tensorrt-features.md#3.5: OBEY counts, with a warning."""
     network = two_convolutions()
     network.get_layer(0).precision = trt.float32
     config, logger = config_with(OBEY, PREFER)
@@ -138,7 +140,7 @@ def test_both_flags() -> None:
 
 @pytest.mark.parametrize(("precision", "flag"), [(trt.float16, "FP16"), (trt.int8, "INT8")])
 def test_format_that_no_flag_permits(precision: trt.DataType, flag: str) -> None:
-    """Rows 4.5, 4.6."""
+    """tensorrt-features.md#4.5, 4.6."""
     network = two_convolutions()
     network.get_layer(0).precision = precision
     reason = f"conv1: precision {precision.name} is set, but BuilderFlag.{flag} is not"
@@ -154,7 +156,7 @@ def test_format_that_no_flag_permits(precision: trt.DataType, flag: str) -> None
 
 
 def test_format_that_the_target_has_not() -> None:
-    """Rows 4.4, 4.5: a CPU computes half precision in float32."""
+    """tensorrt-features.md#4.4, 4.5: a CPU computes half precision in float32."""
     network = two_convolutions()
     network.get_layer(0).precision = trt.float16
     config, logger = config_with(FP16, OBEY)
@@ -175,7 +177,7 @@ def test_precision_and_output_that_contradict() -> None:
 
 
 def test_int8_needs_ranges() -> None:
-    """Rows 4.6, 9.4."""
+    """tensorrt-features.md#4.6, 9.4."""
     network = two_convolutions()
     config, logger = config_with(INT8)
     assert trt.Builder(logger).build_serialized_network(network, config) is None
@@ -208,19 +210,19 @@ def integer_layers(network: trt.INetworkDefinition, *flags: trt.BuilderFlag) -> 
 
 
 def test_ranges_of_tensors_make_bytes() -> None:
-    """Rows 4.8, 9.20: the last convolution reads bytes and gives float32."""
+    """tensorrt-features.md#4.8, 9.20: the last convolution reads bytes and gives float32."""
     assert integer_layers(two_convolutions()) == {"conv1", "conv2"}
 
 
 def test_layer_that_stays_float_in_an_int8_build() -> None:
-    """Rows 4.5, 4.11."""
+    """tensorrt-features.md#4.5, 4.11."""
     network = two_convolutions()
     network.get_layer(0).precision = trt.float32
     assert integer_layers(network, OBEY) == {"conv2"}
 
 
 def test_quantize_layers_need_the_flag() -> None:
-    """Row 9.3."""
+    """tensorrt-features.md#9.3."""
     network = new_network()
     x = network.add_input("x", trt.float32, (4,))
     scale = network.add_constant((), np.array(0.5, np.float32)).get_output(0)
@@ -256,7 +258,8 @@ class NormalImages(trt.IInt8EntropyCalibrator2):
 @pytest.mark.parametrize("wanted", [trt.int8, trt.float16, trt.float32])
 @pytest.mark.parametrize("flag", [OBEY, PREFER])
 def test_calibration_is_not_held_to_constraints(flag: trt.BuilderFlag, wanted: trt.DataType) -> None:
-    """Rows 4.5, 9.4: the calibrator has to run, and the network that it observes is float32 throughout."""
+    """tensorrt-features.md#4.5, 9.4: the calibrator has to run, and the network that it observes is float32 throughout.
+    """
     network = two_convolutions()
     network.get_layer(0).precision = wanted
     config, logger = config_with(INT8, FP16, flag)
@@ -279,7 +282,9 @@ def test_calibration_is_not_held_to_constraints(flag: trt.BuilderFlag, wanted: t
 @pytest.mark.parametrize("first", ["quantize", "dequantize"])
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
 def test_conversion_at_the_border_alone(first: str, target: str) -> None:
-    """Rows 9.3, 10.1, 10.21: a quantize layer that feeds an output, a dequantize layer that reads an input."""
+    """tensorrt-features.md#9.3, 10.1, 10.21: a quantize layer that feeds an output, a dequantize layer that reads an
+    input.
+    """
     network = new_network()
     x = network.add_input("x", trt.float32 if first == "quantize" else trt.int8, (4,))
     scale = network.add_constant((), np.array(0.5, np.float32)).get_output(0)
@@ -299,7 +304,9 @@ def test_conversion_at_the_border_alone(first: str, target: str) -> None:
 
 
 def test_networks_of_floats_still_need_ranges() -> None:
-    """Row 9.4: bytes that are an image, and no quantize layer, say nothing of the convolutions behind them."""
+    """tensorrt-features.md#9.4: bytes that are an image, and no quantize layer, say nothing of the convolutions behind
+    them.
+    """
     network = new_network()
     x = network.add_input("x", trt.uint8, (1, 3, 4, 4))
     numbers = network.add_identity(x)

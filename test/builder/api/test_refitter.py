@@ -1,4 +1,6 @@
-"""Refitter: engines with other weights are those that a build with them gives (rows 14.1 to 14.11, 10.18)."""
+"""Refitter: engines with other weights are those that a build with them gives (tensorrt-features.md#14.1 to 14.11,
+10.18).
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def context_of(engine: trt.ICudaEngine, profile: int = 0) -> trt.IExecutionConte
 
 
 def test_some_weights_at_a_time() -> None:
-    """Rows 14.2, 14.4 to 14.7, 14.11: contexts go on, and what was folded into one may be changed apart."""
+    """tensorrt-features.md#14.2, 14.4 to 14.7, 14.11: contexts go on, and what was folded into one may be changed
+    apart.
+    """
     logger = CollectingLogger()
     engine = built(FIRST, logger, trt.BuilderFlag.REFIT, profiles=2)
     assert engine.refittable
@@ -104,7 +108,8 @@ def test_some_weights_at_a_time() -> None:
 
 
 def test_what_does_not_fit() -> None:
-    """Rows 14.1, 14.2, 14.10: False and a line in the log; an engine without the flag has no refitter."""
+    """tensorrt-features.md#14.1, 14.2, 14.10: False and a line in the log; an engine without the flag has no refitter.
+    """
     logger = CollectingLogger()
     engine = built(FIRST, logger, trt.BuilderFlag.REFIT)
     before = run(context_of(engine))
@@ -128,7 +133,7 @@ def test_what_does_not_fit() -> None:
 
 
 def test_bytes_have_ranges() -> None:
-    """Row 14.8: another range of the input means other steps, and weights are quantised anew."""
+    """tensorrt-features.md#14.8: another range of the input means other steps, and weights are quantised anew."""
     logger = CollectingLogger()
     flags = (trt.BuilderFlag.REFIT, trt.BuilderFlag.INT8)
     engine = built(FIRST, logger, *flags, amax=3)
@@ -144,7 +149,7 @@ def test_bytes_have_ranges() -> None:
 
 
 def test_weights_with_names() -> None:
-    """Rows 2.19 and 14.3."""
+    """tensorrt-features.md#2.19 and 14.3."""
     logger = CollectingLogger()
     builder, network = trt.Builder(logger), new_network(logger)
     kernel, offset = trt.Weights(numbers(5, 3)), trt.Weights(numbers(1, 5, 1, 1))

@@ -1,4 +1,6 @@
-"""The edges of layers in engines: refused with a line in the log, or computed (rows 1.14, 1.30b, 1.46, 1.48, 2.3)."""
+"""The edges of layers in engines: refused with a line in the log, or computed (tensorrt-features.md#1.14, 1.30b, 1.46,
+1.48, 2.3).
+"""
 
 from __future__ import annotations
 

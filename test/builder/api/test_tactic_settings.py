@@ -1,4 +1,6 @@
-"""What a configuration says of tactics and of their times, down to the build (rows 15.5, 15.9 to 15.16)."""
+"""What a configuration says of tactics and of their times, down to the build (tensorrt-features.md#15.5, 15.9 to
+15.16).
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def small_network() -> trt.INetworkDefinition:
 
 
 def test_times_are_kept_in_the_cache_that_is_set(config: IBuilderConfig, timer: FakeTimer) -> None:
-    """Rows 15.9, 15.11, 15.12: what there are several ways for; the second build measures nothing."""
+    """tensorrt-features.md#15.9, 15.11, 15.12: what there are several ways for; the second build measures nothing."""
     cache = config.create_timing_cache(b"")
     assert config.set_timing_cache(cache, ignore_mismatch=False)
     builder = trt.Builder(trt.Logger())
@@ -97,7 +99,7 @@ def test_times_are_kept_in_the_cache_that_is_set(config: IBuilderConfig, timer: 
 
 
 def test_without_the_cache_times_are_measured_and_not_kept(config: IBuilderConfig, timer: FakeTimer) -> None:
-    """Row 15.11."""
+    """tensorrt-features.md#15.11."""
     cache = config.create_timing_cache(b"")
     config.set_timing_cache(cache, ignore_mismatch=False)
     config.set_flag(trt.BuilderFlag.DISABLE_TIMING_CACHE)
@@ -109,7 +111,7 @@ def test_without_the_cache_times_are_measured_and_not_kept(config: IBuilderConfi
 def test_a_cache_of_another_machine_is_refused(
     config: IBuilderConfig, logger: CollectingLogger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Row 15.10."""
+    """tensorrt-features.md#15.10."""
     monkeypatch.setattr(builder_config, "this_place", lambda: "this device")
     cache = config.create_timing_cache(b"")
     assert config.set_timing_cache(cache, ignore_mismatch=False)
@@ -122,21 +124,21 @@ def test_a_cache_of_another_machine_is_refused(
 
 
 def test_heuristics_measure_nothing(config: IBuilderConfig, timer: FakeTimer) -> None:
-    """Row 15.15: on every device."""
+    """tensorrt-features.md#15.15: on every device."""
     config.set_flag(trt.BuilderFlag.ENABLE_TACTIC_HEURISTIC)
     assert trt.Builder(trt.Logger()).build_serialized_network(small_network(), config) is not None
     assert not timer.plans
 
 
 def test_more_iterations_are_longer_measurements(config: IBuilderConfig, timer: FakeTimer) -> None:
-    """Row 15.16."""
+    """tensorrt-features.md#15.16."""
     config.avg_timing_iterations = 3
     trt.Builder(trt.Logger()).build_serialized_network(small_network(), config)
     assert min(len(plan.manifest.launches) for plan in timer.plans) == 3
 
 
 def test_a_selector_that_allows_nothing(config: IBuilderConfig, timer: FakeTimer) -> None:
-    """Row 15.5: an error in the log and no plan, where the flag says so."""
+    """tensorrt-features.md#15.5: an error in the log and no plan, where the flag says so."""
 
     class Nothing(trt.IAlgorithmSelector):
         def select_algorithms(self, context: trt.IAlgorithmContext, choices: Sequence[trt.IAlgorithm]) -> list[int]:
@@ -156,7 +158,7 @@ def test_a_selector_that_allows_nothing(config: IBuilderConfig, timer: FakeTimer
 
 @pytest.mark.parametrize("source", trt.TacticSource)
 def test_sources_are_kept(config: IBuilderConfig, source: trt.TacticSource) -> None:
-    """Row 15.13: all are permitted, none is used by itself; a bit that is no source is refused."""
+    """tensorrt-features.md#15.13: all are permitted, none is used by itself; a bit that is no source is refused."""
     assert config.get_tactic_sources() == 31
     assert config.measured_libraries == ()
     assert not config.set_tactic_sources(1 << 20)
@@ -165,7 +167,7 @@ def test_sources_are_kept(config: IBuilderConfig, source: trt.TacticSource) -> N
 
 
 def test_no_build_needs_a_source(config: IBuilderConfig, timer: FakeTimer) -> None:
-    """Row 15.14: there is a kernel of our own for every layer, so that no mask makes a build fail."""
+    """tensorrt-features.md#15.14: there is a kernel of our own for every layer, so that no mask makes a build fail."""
     assert config.set_tactic_sources(0)
     plan = trt.Builder(trt.Logger()).build_serialized_network(small_network(), config)
     assert plan is not None

@@ -1,4 +1,4 @@
-"""A network that is trained here on real digits answers in int8 as it does in float32 (feature 9.28)."""
+"""A network that is trained here on real digits answers in int8 as it does in float32 (tensorrt-features.md#9.28)."""
 
 from __future__ import annotations
 

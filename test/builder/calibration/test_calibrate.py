@@ -28,7 +28,7 @@ def tensors(batch: Array) -> dict[str, Array]:
 
 
 def test_min_max_is_the_largest_magnitude() -> None:
-    """Rows 9.14, 9.25: names are those of the network's tensors, before fusion."""
+    """tensorrt-features.md#9.14, 9.25: names are those of the network's tensors, before fusion."""
     found = calibrated(samples())
     assert list(found.scales) == TENSORS
     for name, array in tensors(samples()).items():
@@ -36,7 +36,7 @@ def test_min_max_is_the_largest_magnitude() -> None:
 
 
 def test_entropy_is_that_of_a_histogram_over_the_batches() -> None:
-    """Rows 9.12, 9.13."""
+    """tensorrt-features.md#9.12, 9.13."""
     found = calibrated(samples(8), "entropy", batch_size=2)
     histogram = Histogram()
     for start in range(0, 8, 2):
@@ -45,7 +45,7 @@ def test_entropy_is_that_of_a_histogram_over_the_batches() -> None:
 
 
 def test_the_same_batches_give_the_same_bits_and_another_order_nearly_the_same() -> None:
-    """Rows 9.16, 9.17."""
+    """tensorrt-features.md#9.16, 9.17."""
     first, again = (calibrated(samples(), "entropy", batch_size=2) for _ in range(2))
     assert first.to_bytes() == again.to_bytes()
     other = calibrated(samples()[::-1], "entropy", batch_size=2)
@@ -53,7 +53,7 @@ def test_the_same_batches_give_the_same_bits_and_another_order_nearly_the_same()
 
 
 def test_after_fusion_only_what_is_left_is_counted() -> None:
-    """Row 9.7: the older calibrators count after fusion, where the convolution holds its rectifier."""
+    """tensorrt-features.md#9.7: the older calibrators count after fusion, where the convolution holds its rectifier."""
     assert list(calibrated(samples(), before_fusion=False).scales) == ["x", "relu_1", "y"]
     assert list(calibrated(samples(), "legacy").scales) == ["x", "relu_1", "y"]
     assert list(calibrated(samples(), "legacy", before_fusion=True).scales) == TENSORS
@@ -104,13 +104,13 @@ def test_pictures_are_resized_and_scaled(tmp_path: Path) -> None:
     ],
 )
 def test_data_that_do_not_fit(data: Any, message: str) -> None:
-    """Rows 9.6, 9.23."""
+    """tensorrt-features.md#9.6, 9.23."""
     with pytest.raises(InvalidInputError, match=message):
         calibrated(data)
 
 
 def test_a_network_with_a_batch_of_its_own_takes_whole_batches() -> None:
-    """Row 9.6: the exact batch size."""
+    """tensorrt-features.md#9.6: the exact batch size."""
     fixed = network(4)
     found = mlirt.calibrate(fixed, samples(9), "minmax", target="cpu")
     assert found.scales["x"] == np.float32(np.abs(samples(9)[:8]).max() / 127)
@@ -119,7 +119,7 @@ def test_a_network_with_a_batch_of_its_own_takes_whole_batches() -> None:
 
 
 def test_tensors_of_zeros_are_named() -> None:
-    """Rows 9.22, 31.6."""
+    """tensorrt-features.md#9.22, 31.6."""
     with pytest.warns(UserWarning, match="Tensor relu_1 is uniformly zero"):
         found = calibrated(np.zeros((1, 3, 8, 8), np.float32))
     assert found.scales["relu_1"] == 0.0
@@ -155,7 +155,7 @@ def test_parts_give_the_same_scales(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_cache_is_saved_and_loaded(tmp_path: Path) -> None:
-    """Row 9.10."""
+    """tensorrt-features.md#9.10."""
     found = calibrated(samples())
     found.save(tmp_path / "network.calib")
     again = mlirt.Calibration.load(tmp_path / "network.calib")

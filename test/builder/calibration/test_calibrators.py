@@ -77,7 +77,9 @@ def build(calibrator: Any, model: Any = None, **options: Any) -> None:
 
 
 def test_the_order_of_calls() -> None:
-    """Rows 9.6, 9.9: the cache first, the batch size once, batches until there are no more, the cache once."""
+    """tensorrt-features.md#9.6, 9.9: the cache first, the batch size once, batches until there are no more, the cache
+    once.
+    """
     calibrator = MinMax(batches())
     build(calibrator)
     assert calibrator.calls == ["read", "size", ["x"], ["x"], ["x"], ["x"], "write"]
@@ -86,7 +88,7 @@ def test_the_order_of_calls() -> None:
 
 
 def test_a_cache_is_read_first_and_then_nothing_is_asked() -> None:
-    """Row 9.8."""
+    """tensorrt-features.md#9.8."""
     calibrator = MinMax(batches(), write_cache("MinMaxCalibration", dict.fromkeys(TENSORS, 0.1)))
     build(calibrator)
     assert calibrator.calls == ["read"]
@@ -101,7 +103,7 @@ def test_a_cache_is_read_first_and_then_nothing_is_asked() -> None:
     ],
 )
 def test_caches_of_something_else_are_refused(cache: bytes, message: str) -> None:
-    """Rows 9.11, 31.7."""
+    """tensorrt-features.md#9.11, 31.7."""
     with pytest.raises(InvalidInputError, match=message):
         build(MinMax(batches(), cache))
 
@@ -118,7 +120,7 @@ def test_caches_of_something_else_are_refused(cache: bytes, message: str) -> Non
 def test_the_four_classes(
     kind: type[Recording], algorithm: CalibrationAlgoType, name: str, tensors: Sequence[str]
 ) -> None:
-    """Row 9.7: two count before fusion, two after it."""
+    """tensorrt-features.md#9.7: two count before fusion, two after it."""
     calibrator: Any = kind(batches())
     assert calibrator.get_algorithm() is algorithm
     build(calibrator)
@@ -126,7 +128,7 @@ def test_the_four_classes(
 
 
 def test_legacy_cuts_at_the_quantile_but_keeps_its_part_of_the_range() -> None:
-    """Row 9.15."""
+    """tensorrt-features.md#9.15."""
     calibrator = Legacy(batches())
     build(calibrator)
     assert calibrator.written is not None
@@ -139,7 +141,7 @@ def test_legacy_cuts_at_the_quantile_but_keeps_its_part_of_the_range() -> None:
 
 
 def test_a_profile_says_the_shape_of_dynamic_networks() -> None:
-    """Row 9.18."""
+    """tensorrt-features.md#9.18."""
     profiles = {"x": [(1, 3, 8, 8), (BATCH, 3, 8, 8), (4, 3, 8, 8)]}
     calibrator = MinMax(batches(), size=1)
     build(calibrator, network("n"), profiles=profiles)
@@ -151,7 +153,7 @@ def test_a_profile_says_the_shape_of_dynamic_networks() -> None:
 
 
 def test_batches_that_do_not_fit() -> None:
-    """Row 9.6."""
+    """tensorrt-features.md#9.6."""
     with pytest.raises(InvalidInputError, match="get_batch_size gives 7, expected 2"):
         build(MinMax(batches(), size=7))
     with pytest.raises(
@@ -161,7 +163,7 @@ def test_batches_that_do_not_fit() -> None:
 
 
 def test_no_batch_at_all() -> None:
-    """Row 9.23: a warning; the engine computes in float."""
+    """tensorrt-features.md#9.23: a warning; the engine computes in float."""
     with pytest.warns(UserWarning, match="no batch of calibration data came: the distribution of every tensor is"):
         engine = mlirt.compile(network(BATCH), "cpu", "int8", calibration=MinMax([]))
     x = samples(BATCH)
@@ -169,7 +171,7 @@ def test_no_batch_at_all() -> None:
 
 
 def test_batches_by_address() -> None:
-    """Row 9.29: for an engine on the CPU they lie in the host's memory."""
+    """tensorrt-features.md#9.29: for an engine on the CPU they lie in the host's memory."""
     arrays = batches()
     by_address: Any = MinMax([])
     addresses = iter([[array.ctypes.data] for array in arrays])
@@ -192,7 +194,7 @@ def test_an_address_that_is_none() -> None:
 
 
 def test_addresses_for_a_gpu_are_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row 9.29: they are copied by the driver, after all that is queued."""
+    """tensorrt-features.md#9.29: they are copied by the driver, after all that is queued."""
     driver = FakeDriver()
     monkeypatch.setattr("mlirt.runtime.cuda_driver.open_driver", lambda: driver)
     there = driver.allocate(16)

@@ -19,7 +19,7 @@ RANGES = {"x": 4.0, "/conv1/out_0": 20.0, "relu_1": 20.0, "y": 150.0}
 
 
 def rounded(ratio: Array) -> Array:
-    """Row 9.1: half to even, saturated."""
+    """tensorrt-features.md#9.1: half to even, saturated."""
     return np.clip(np.rint(ratio), -128, 127).astype(np.int32)
 
 
@@ -28,7 +28,7 @@ def test_activations_are_rounded_half_to_even() -> None:
 
 
 def test_sums_of_int8_with_one_factor() -> None:
-    """Rows 9.26, 9.27: exact sums, times one factor for each channel, rectified and rounded."""
+    """tensorrt-features.md#9.26, 9.27: exact sums, times one factor for each channel, rectified and rounded."""
     weights = {one.name: numpy_helper.to_array(one) for one in network().graph.initializer}
     (w1, s1), (w2, s2) = (rounded_weights(weights[name], 0) for name in ("w1", "w2"))
     scales = {name: np.float32(range_ / 127) for name, range_ in RANGES.items()}
@@ -44,7 +44,7 @@ def test_sums_of_int8_with_one_factor() -> None:
 
 
 def test_samples_for_integers_may_be_float32() -> None:
-    """Row 9.19."""
+    """tensorrt-features.md#9.19."""
     inputs = [TensorDescription("x", "int8", (1, 2))]
     (batch,) = batches_of(np.array([[-128.0, 127.0]], np.float32), inputs).feeds
     assert batch["x"].tolist() == [[-128, 127]]

@@ -38,7 +38,7 @@ def test_all_forms_of_a_calibration_are_one(calibration: mlirt.Calibration, tmp_
 
 
 def test_int8_without_ranges_is_refused() -> None:
-    """Rows 9.3, 9.4."""
+    """tensorrt-features.md#9.3, 9.4."""
     with pytest.raises(InvalidInputError, match="no scaling factors detected"):
         outputs(precision="int8")
     with pytest.raises(InvalidInputError, match="calibration and ranges are for precision int8"):
@@ -46,7 +46,7 @@ def test_int8_without_ranges_is_refused() -> None:
 
 
 def test_dynamic_ranges_go_before_calibration(calibration: mlirt.Calibration) -> None:
-    """Row 9.20."""
+    """tensorrt-features.md#9.20."""
     wide = {"x": (-1000.0, 5.0)}
     rough = outputs(precision="int8", calibration=calibration, dynamic_ranges=wide)
     fine = outputs(precision="int8", calibration=calibration)
@@ -71,7 +71,7 @@ def test_layers_stay_float32_where_they_are_asked_to(calibration: mlirt.Calibrat
 
 
 def test_networks_that_quantise_themselves_need_no_calibration() -> None:
-    """Row 10.1."""
+    """tensorrt-features.md#10.1."""
     scale = np.array(0.1, np.float32)
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),

@@ -275,7 +275,7 @@ def test_tensorrts_configuration_becomes_one() -> None:
 
 
 def test_strict_types_refuse_a_selector_that_allows_nothing() -> None:
-    """Feature 3.5."""
+    """tensorrt-features.md#3.5."""
     import mlirt.tensorrt as trt
 
     logger = trt.Logger()

@@ -1,4 +1,6 @@
-"""What an algorithm selector is told of each layer and decides, by TensorRT's names (rows 15.1 to 15.8)."""
+"""What an algorithm selector is told of each layer and decides, by TensorRT's names (tensorrt-features.md#15.1 to
+15.8).
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,7 @@ def _named(module: ModuleOp) -> dict[str, str]:
 
 
 def test_the_fastest_of_those_that_are_returned_is_taken_and_reported() -> None:
-    """Rows 15.1, 15.2."""
+    """tensorrt-features.md#15.1, 15.2."""
     free = Recorder()
     choose(Tuning(FakeTimer(), selector=free))
     _, choices = free.asked["product"]
@@ -111,7 +113,7 @@ def test_the_fastest_of_those_that_are_returned_is_taken_and_reported() -> None:
 
 
 def test_a_context_has_the_shapes_of_the_profile() -> None:
-    """Row 15.3: the constants of a layer are not among its inputs."""
+    """tensorrt-features.md#15.3: the constants of a layer are not among its inputs."""
     recorder = Recorder()
     choose(Tuning(selector=recorder))
     context, _ = recorder.asked["conv + relu"]
@@ -123,7 +125,7 @@ def test_a_context_has_the_shapes_of_the_profile() -> None:
 
 
 def test_an_algorithm_has_a_variant_and_tells_how_its_tensors_lie() -> None:
-    """Row 15.4."""
+    """tensorrt-features.md#15.4."""
     recorder = Recorder()
     choose(Tuning(FakeTimer(), selector=recorder))
     _, choices = recorder.asked["product"]
@@ -140,7 +142,7 @@ def test_an_algorithm_has_a_variant_and_tells_how_its_tensors_lie() -> None:
 
 
 def test_nothing_means_anything_unless_it_is_rejected() -> None:
-    """Row 15.5."""
+    """tensorrt-features.md#15.5."""
     assert choose(Tuning(FakeTimer(), selector=Recorder(nothing=True))) == choose(Tuning(FakeTimer()))
     why = "layer conv [+] relu: the algorithm selector allows none of .* REJECT_EMPTY_ALGORITHMS is set"
     with pytest.raises(InvalidInputError, match=why):
@@ -148,7 +150,7 @@ def test_nothing_means_anything_unless_it_is_rejected() -> None:
 
 
 def test_layers_are_those_after_fusion_and_those_without_work_take_no_time() -> None:
-    """Rows 15.6, 15.7."""
+    """tensorrt-features.md#15.6, 15.7."""
     recorder = Recorder()
     named = choose(Tuning(FakeTimer(), selector=recorder))
     told = {context.name: one.timing_msec for context, one in recorder.told}
@@ -158,7 +160,7 @@ def test_layers_are_those_after_fusion_and_those_without_work_take_no_time() -> 
 
 
 def test_returning_what_was_recorded_gives_the_same_tactics() -> None:
-    """Row 15.8: whatever the times say the second time, and without any."""
+    """tensorrt-features.md#15.8: whatever the times say the second time, and without any."""
     first = Recorder()
     named = choose(Tuning(FakeTimer(lambda place: 100.0 - place), selector=first))
     assert any(name != "None" for name in named.values())
@@ -167,7 +169,7 @@ def test_returning_what_was_recorded_gives_the_same_tactics() -> None:
 
 
 def test_a_limit_of_workspace_leaves_out_what_takes_more() -> None:
-    """Rows 3.6, 15.17: the error names the layer, what it takes and what it may take."""
+    """tensorrt-features.md#3.6, 15.17: the error names the layer, what it takes and what it may take."""
     recorder = Recorder()
     choose(Tuning(FakeTimer(), selector=recorder, workspace=1))
     _, choices = recorder.asked["product"]

@@ -128,7 +128,7 @@ def test_a_kernel_that_does_not_compile_is_no_candidate(monkeypatch: pytest.Monk
 
 
 def test_known_times_are_not_measured_again() -> None:
-    """Row 15.11."""
+    """tensorrt-features.md#15.11."""
     cache, first, second = TimingCache(), FakeTimer(), FakeTimer()
     chosen = choose(Tuning(first, cache))
     again = TimingCache(cache.serialize())
@@ -139,7 +139,7 @@ def test_known_times_are_not_measured_again() -> None:
 
 
 def test_times_of_another_device_do_not_count() -> None:
-    """Row 15.10."""
+    """tensorrt-features.md#15.10."""
     cache, other = TimingCache(), FakeTimer()
     choose(Tuning(FakeTimer(), cache))
     other.device = "another device"
@@ -149,7 +149,7 @@ def test_times_of_another_device_do_not_count() -> None:
 
 
 def test_equal_ops_are_measured_once() -> None:
-    """Row 15.11."""
+    """tensorrt-features.md#15.11."""
     text = product_text((64, 64), (64, 64), (64, 64), "f16", (False, False))
     start, end = text.index("%y = fused"), text.index("func.return")
     second = text[start:end].replace("%y =", "%z =").replace("%x, %w", "%y, %w")
@@ -161,7 +161,7 @@ def test_equal_ops_are_measured_once() -> None:
 
 
 def test_a_selector_reads_the_same_cache() -> None:
-    """Row 15.11: TensorRT measures again for a selector; here it is shown what is known."""
+    """tensorrt-features.md#15.11: TensorRT measures again for a selector; here it is shown what is known."""
     cache, again = TimingCache(), FakeTimer()
     choose(Tuning(FakeTimer(), cache))
     selector = Selector([])
@@ -171,7 +171,7 @@ def test_a_selector_reads_the_same_cache() -> None:
 
 
 def test_a_tactic_is_measured_in_so_many_runs_at_once() -> None:
-    """Row 15.16."""
+    """tensorrt-features.md#15.16."""
     once, often = FakeTimer(), FakeTimer()
     choose(Tuning(once, calls=1))
     choose(Tuning(often, calls=5))

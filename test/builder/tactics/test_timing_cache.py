@@ -18,7 +18,7 @@ def cache(place: str = "gpu", op: str = "matmul", **times: float) -> TimingCache
 
 
 def test_bytes_and_back() -> None:
-    """Row 15.9, with the three tests behind this one: a cache is serialized, combined and reset."""
+    """tensorrt-features.md#15.9, with the three tests behind this one: a cache is serialized, combined and reset."""
     first = cache(a=1.5, never=float("inf"))
     again = TimingCache(first.serialize())
     assert again.get("gpu", "matmul") == {"a": 1.5, "never": float("inf")}
@@ -42,7 +42,7 @@ def test_combining_keeps_what_is_known() -> None:
 
 
 def test_a_cache_of_another_device_is_combined_only_on_demand() -> None:
-    """Row 15.10."""
+    """tensorrt-features.md#15.10."""
     first, other = cache("gpu"), cache("other gpu")
     assert not first.combine(other)
     assert first.places() == ("gpu",)

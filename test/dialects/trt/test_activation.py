@@ -1,4 +1,6 @@
-"""Activations (features 1.1a, 1.1b): the reference against formulas in double precision and against ONNX Runtime."""
+"""Activations (tensorrt-features.md#1.1a, 1.1b): the reference against formulas in double precision and against ONNX
+Runtime.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concatenation (feature 1.3): the reference against NumPy."""
+"""Concatenation (tensorrt-features.md#1.3): the reference against NumPy."""
 
 from __future__ import annotations
 

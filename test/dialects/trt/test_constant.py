@@ -1,4 +1,4 @@
-"""Constants (feature 1.5): the array that comes out is the one that went in."""
+"""Constants (tensorrt-features.md#1.5): the array that comes out is the one that went in."""
 
 from __future__ import annotations
 

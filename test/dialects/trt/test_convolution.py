@@ -1,4 +1,4 @@
-"""Convolution (features 1.6a-1.6g): the reference against ONNX Runtime and against sums written out."""
+"""Convolution (tensorrt-features.md#1.6a-1.6g): the reference against ONNX Runtime and against sums written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deconvolution (feature 1.7): the reference against ONNX Runtime, and as the transpose of convolution."""
+"""Deconvolution (tensorrt-features.md#1.7): the reference against ONNX Runtime, and as the transpose of convolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Einsum (features 1.9a, 1.9b): the reference against NumPy's, the equation by itself."""
+"""Einsum (tensorrt-features.md#1.9a, 1.9b): the reference against NumPy's, the equation by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Elementwise operations (features 1.10a, 1.10b): the reference against Python's arithmetic and ONNX Runtime."""
+"""Elementwise operations (tensorrt-features.md#1.10a, 1.10b): the reference against Python's arithmetic and ONNX
+Runtime.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear fills (feature 1.11a)."""
+"""Linear fills (tensorrt-features.md#1.11a)."""
 
 from __future__ import annotations
 

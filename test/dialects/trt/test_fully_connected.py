@@ -1,4 +1,4 @@
-"""Fully connected layers (feature 1.12)."""
+"""Fully connected layers (tensorrt-features.md#1.12)."""
 
 from __future__ import annotations
 

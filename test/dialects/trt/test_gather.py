@@ -1,4 +1,4 @@
-"""Gathers (features 1.13a-1.13d): the reference against ONNX Runtime and definitions."""
+"""Gathers (tensorrt-features.md#1.13a-1.13d): the reference against ONNX Runtime and definitions."""
 
 from __future__ import annotations
 

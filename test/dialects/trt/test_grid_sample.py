@@ -1,4 +1,6 @@
-"""Sampling at computed positions (feature 1.43): the reference against ONNX Runtime and ONNX's own reference."""
+"""Sampling at computed positions (tensorrt-features.md#1.43): the reference against ONNX Runtime and ONNX's own
+reference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions (feature 1.14): the reference against ONNX Runtime's Cast."""
+"""Conversions (tensorrt-features.md#1.14): the reference against ONNX Runtime's Cast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local response normalisation (feature 1.21)."""
+"""Local response normalisation (tensorrt-features.md#1.21)."""
 
 from __future__ import annotations
 

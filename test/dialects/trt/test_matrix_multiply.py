@@ -1,4 +1,4 @@
-"""Matrix products (features 1.22a, 1.22b): the reference against NumPy's matmul."""
+"""Matrix products (tensorrt-features.md#1.22a, 1.22b): the reference against NumPy's matmul."""
 
 from __future__ import annotations
 

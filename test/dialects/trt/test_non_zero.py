@@ -1,4 +1,4 @@
-"""Indices of what is not zero (feature 1.45)."""
+"""Indices of what is not zero (tensorrt-features.md#1.45)."""
 
 from __future__ import annotations
 

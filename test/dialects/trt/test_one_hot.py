@@ -1,4 +1,4 @@
-"""One-hot encoding (feature 1.46): the reference against ONNX Runtime."""
+"""One-hot encoding (tensorrt-features.md#1.46): the reference against ONNX Runtime."""
 
 from __future__ import annotations
 

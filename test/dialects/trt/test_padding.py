@@ -1,4 +1,4 @@
-"""Padding (feature 1.24): the reference against NumPy and ONNX Runtime."""
+"""Padding (tensorrt-features.md#1.24): the reference against NumPy and ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rectifiers with learned slopes (feature 1.23)."""
+"""Rectifiers with learned slopes (tensorrt-features.md#1.23)."""
 
 from __future__ import annotations
 

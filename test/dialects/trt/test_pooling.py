@@ -1,4 +1,6 @@
-"""Pooling (features 1.26a-1.26d): the reference against ONNX Runtime and against windows cut out one by one."""
+"""Pooling (tensorrt-features.md#1.26a-1.26d): the reference against ONNX Runtime and against windows cut out one by
+one.
+"""
 
 from __future__ import annotations
 

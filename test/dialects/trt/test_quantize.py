@@ -1,4 +1,4 @@
-"""Quantisation (features 1.8, 1.27): the reference against ONNX Runtime and exact ties."""
+"""Quantisation (tensorrt-features.md#1.8, 1.27): the reference against ONNX Runtime and exact ties."""
 
 from __future__ import annotations
 

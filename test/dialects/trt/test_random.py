@@ -1,4 +1,4 @@
-"""Random numbers (feature 1.11b)."""
+"""Random numbers (tensorrt-features.md#1.11b)."""
 
 from __future__ import annotations
 

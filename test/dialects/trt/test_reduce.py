@@ -1,4 +1,4 @@
-"""Reductions (features 1.30a, 1.30b): the reference against ONNX Runtime and the table for empty sets."""
+"""Reductions (tensorrt-features.md#1.30a, 1.30b): the reference against ONNX Runtime and the table for empty sets."""
 
 from __future__ import annotations
 

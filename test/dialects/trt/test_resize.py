@@ -1,4 +1,4 @@
-"""Resampling (features 1.31a-1.31c): the reference against ONNX's own reference and ONNX Runtime."""
+"""Resampling (tensorrt-features.md#1.31a-1.31c): the reference against ONNX's own reference and ONNX Runtime."""
 
 from __future__ import annotations
 

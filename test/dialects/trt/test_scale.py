@@ -1,4 +1,4 @@
-"""Scales (feature 1.33): (x * scale + shift) ** power in its three modes."""
+"""Scales (tensorrt-features.md#1.33): (x * scale + shift) ** power in its three modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scatters (features 1.34a, 1.34b): the reference against ONNX Runtime."""
+"""Scatters (tensorrt-features.md#1.34a, 1.34b): the reference against ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selections (feature 1.35)."""
+"""Selections (tensorrt-features.md#1.35)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes (feature 1.36)."""
+"""Shapes (tensorrt-features.md#1.36)."""
 
 from __future__ import annotations
 

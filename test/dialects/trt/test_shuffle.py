@@ -1,4 +1,4 @@
-"""Shuffles (features 1.37a-1.37c): the reference against NumPy's reshape and transpose."""
+"""Shuffles (tensorrt-features.md#1.37a-1.37c): the reference against NumPy's reshape and transpose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices (features 1.38a-1.38c): the reference against NumPy's indexing and pad modes."""
+"""Slices (tensorrt-features.md#1.38a-1.38c): the reference against NumPy's indexing and pad modes."""
 
 from __future__ import annotations
 

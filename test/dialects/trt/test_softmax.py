@@ -1,4 +1,4 @@
-"""Softmax (feature 1.39): the reference against ONNX Runtime."""
+"""Softmax (tensorrt-features.md#1.39): the reference against ONNX Runtime."""
 
 from __future__ import annotations
 

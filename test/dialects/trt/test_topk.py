@@ -1,4 +1,4 @@
-"""The largest and smallest elements (features 1.40a, 1.40b): the reference against ONNX Runtime."""
+"""The largest and smallest elements (tensorrt-features.md#1.40a, 1.40b): the reference against ONNX Runtime."""
 
 from __future__ import annotations
 

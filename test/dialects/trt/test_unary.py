@@ -1,4 +1,4 @@
-"""Unary operations (features 1.42a, 1.42b): the reference against Python's math and ONNX Runtime."""
+"""Unary operations (tensorrt-features.md#1.42a, 1.42b): the reference against Python's math and ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """INT64 and DOUBLE of ONNX models are INT32 and FLOAT at the border for programs that run as TensorRT's.
 
-Rows 11.7, 11.8.
+tensorrt-features.md#11.7, 11.8.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def test_an_engine_takes_and_gives_these_types(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_numbers_that_int32_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row 11.7: the result is the nearest that it can hold, never its lower bits; the parser says so before."""
+    """tensorrt-features.md#11.7: the result is the nearest that it can hold, never its lower bits; the parser says so
+    before.
+    """
     monkeypatch.setenv("MLIRT_TENSORRT_VERSION", "8.5.3")
     model = parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 17]> g (int64[4] x) => (int64[4] y) '

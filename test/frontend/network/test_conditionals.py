@@ -1,4 +1,4 @@
-"""Conditionals through the network API (features 1.15 to 1.17, section 8), by NumPy."""
+"""Conditionals through the network API (tensorrt-features.md#1.15 to 1.17, section 8), by NumPy."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def sum_or_product(logger: trt.ILogger | None = None) -> tuple[trt.INetworkDefin
 
 @pytest.mark.parametrize(("condition", "expected"), [(True, [4, 6]), (False, [3, 8])])
 def test_either_branch(condition: bool, expected: list[float]) -> None:
-    """Rows 8.1, 8.6, 8.13."""
+    """tensorrt-features.md#8.1, 8.6, 8.13."""
     network, _ = sum_or_product()
     feeds = {"condition": np.array(condition), "x": np.array([1, 2], np.float32), "y": np.array([3, 4], np.float32)}
     np.testing.assert_array_equal(evaluate(network, feeds)[0], expected)
 
 
 def test_attributes() -> None:
-    """Row 8.10."""
+    """tensorrt-features.md#8.10."""
     logger = CollectingLogger()
     network, choice = sum_or_product(logger)
     kinds = [layer.type for layer in network]
@@ -50,7 +50,7 @@ def test_attributes() -> None:
 
 
 def test_condition_is_one_boolean() -> None:
-    """Rows 1.4, 8.2."""
+    """tensorrt-features.md#1.4, 8.2."""
     network = new_network()
     choice = network.add_if_conditional()
     choice.set_condition(network.add_input("c", trt.int32, ()))
@@ -61,7 +61,7 @@ def test_condition_is_one_boolean() -> None:
 
 
 def test_condition_must_be_set() -> None:
-    """Row 8.1."""
+    """tensorrt-features.md#8.1."""
     network = new_network()
     choice = network.add_if_conditional()
     x = network.add_input("x", trt.float32, (2,))

@@ -15,7 +15,7 @@ from mlirt.frontend.network.module import network_module
 
 
 def test_explicit_batch_alone() -> None:
-    """Rows 2.1, 2.17."""
+    """tensorrt-features.md#2.1, 2.17."""
     network = new_network()
     assert (network.has_implicit_batch_dimension, network.has_explicit_precision) == (False, False)
     with pytest.raises(UnsupportedError, match="implicit batch"):
@@ -23,7 +23,7 @@ def test_explicit_batch_alone() -> None:
 
 
 def test_input_with_a_taken_name_is_none() -> None:
-    """Row 2.2."""
+    """tensorrt-features.md#2.2."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (-1, 3))
@@ -53,7 +53,7 @@ def test_what_is_no_tensor_and_no_type_is_refused_at_once() -> None:
 
 
 def test_outputs_are_marked_and_unmarked() -> None:
-    """Rows 2.3, 2.4."""
+    """tensorrt-features.md#2.3, 2.4."""
     network = new_network()
     x = network.add_input("x", trt.float32, (2,))
     y = network.add_identity(x).get_output(0)
@@ -74,7 +74,7 @@ def test_outputs_are_marked_and_unmarked() -> None:
 
 
 def test_layers_are_indexed_and_iterated() -> None:
-    """Row 2.5."""
+    """tensorrt-features.md#2.5."""
     network = new_network()
     x = network.add_input("x", trt.float32, (2,))
     relu = network.add_activation(x, trt.ActivationType.RELU)
@@ -86,7 +86,7 @@ def test_layers_are_indexed_and_iterated() -> None:
 
 
 def test_tensor_that_is_read_is_not_removed() -> None:
-    """Row 2.6."""
+    """tensorrt-features.md#2.6."""
     network = new_network()
     x, y = (network.add_input(name, trt.float32, (2,)) for name in "xy")
     network.mark_output(network.add_identity(x).get_output(0))
@@ -97,7 +97,7 @@ def test_tensor_that_is_read_is_not_removed() -> None:
 
 
 def test_tensor_attributes() -> None:
-    """Row 2.7."""
+    """tensorrt-features.md#2.7."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (-1, 3))
@@ -121,7 +121,7 @@ def test_tensor_attributes() -> None:
 
 
 def test_dimensions_of_one_name_are_one() -> None:
-    """Rows 2.7, 12.20."""
+    """tensorrt-features.md#2.7, 12.20."""
     network = new_network()
     x, y = (network.add_input(name, trt.float32, (-1,)) for name in "xy")
     for one in (x, y):
@@ -131,7 +131,7 @@ def test_dimensions_of_one_name_are_one() -> None:
 
 
 def test_layer_attributes() -> None:
-    """Rows 2.8, 4.7."""
+    """tensorrt-features.md#2.8, 4.7."""
     network = new_network()
     x = network.add_input("x", trt.float32, (2,))
     layer = network.add_elementwise(x, x, trt.ElementWiseOperation.SUM)
@@ -156,7 +156,7 @@ def test_layer_attributes() -> None:
 
 
 def test_class_of_a_layer_can_be_assigned() -> None:
-    """Row 2.9: a network gives layers as ILayer."""
+    """tensorrt-features.md#2.9: a network gives layers as ILayer."""
     network = new_network()
     x = network.add_input("x", trt.float32, (2,))
     network.add_activation(x, trt.ActivationType.ELU).alpha = 0.5
@@ -169,7 +169,7 @@ def test_class_of_a_layer_can_be_assigned() -> None:
 
 
 def test_every_layer_is_checked() -> None:
-    """Rows 2.12, 2.13: a layer that reaches no output too; the message names it."""
+    """tensorrt-features.md#2.12, 2.13: a layer that reaches no output too; the message names it."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (2, 3))
@@ -206,7 +206,7 @@ def test_layer_that_reads_itself_is_refused() -> None:
 
 
 def test_deprecated_forms_warn() -> None:
-    """Rows 2.16, 2.20, 3.18."""
+    """tensorrt-features.md#2.16, 2.20, 3.18."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 1, 4, 4))
     kernel = np.ones((1, 1, 3, 3), np.float32)
@@ -224,7 +224,7 @@ def test_deprecated_forms_warn() -> None:
 
 
 def test_names_of_weights() -> None:
-    """Row 2.19."""
+    """tensorrt-features.md#2.19."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 1, 32, 32))
     kernel = trt.Weights(np.arange(32 * 32, dtype=np.float32))
@@ -237,14 +237,14 @@ def test_names_of_weights() -> None:
 
 
 def test_what_is_not_there_is_refused() -> None:
-    """Row 2.18."""
+    """tensorrt-features.md#2.18."""
     logger = CollectingLogger()
     assert new_network(logger).serialize() is None
     assert "networks for safety or DLA are not supported" in logger.text()
 
 
 def test_largest_tensor() -> None:
-    """Row 1.47."""
+    """tensorrt-features.md#1.47."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1 << 16, 1))
     y = network.add_input("y", trt.float32, (1, 1 << 16))

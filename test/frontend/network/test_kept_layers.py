@@ -1,4 +1,4 @@
-"""The parser keeps layers that do nothing, with the names of their tensors (rows 11.11 and 2.3)."""
+"""The parser keeps layers that do nothing, with the names of their tensors (tensorrt-features.md#11.11 and 2.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def parsed(logger: CollectingLogger) -> trt.INetworkDefinition:
 
 
 def test_identities_are_layers_with_their_names() -> None:
-    """Row 11.11: each node is a layer, each of its results a tensor that can be marked."""
+    """tensorrt-features.md#11.11: each node is a layer, each of its results a tensor that can be marked."""
     logger = CollectingLogger()
     network = parsed(logger)
     names = [(layer.type.name, layer.get_output(0).name) for layer in network]
@@ -36,6 +36,6 @@ def test_identities_are_layers_with_their_names() -> None:
 
 
 def test_identities_cost_nothing() -> None:
-    """Rows 11.11, 27.4: one launch computes what is left."""
+    """tensorrt-features.md#11.11, 27.4: one launch computes what is left."""
     logger = CollectingLogger()
     assert built(parsed(logger), cpu_config(logger), logger).num_layers == 1

@@ -1,4 +1,4 @@
-"""What follows from constants and lengths is known where a layer needs a shape (rows 6.2, 6.7)."""
+"""What follows from constants and lengths is known where a layer needs a shape (tensorrt-features.md#6.2, 6.7)."""
 
 from __future__ import annotations
 

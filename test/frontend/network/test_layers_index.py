@@ -1,4 +1,4 @@
-"""Gather, scatter, one-hot and non-zero through the network API (rows 1.13, 1.34, 1.45, 1.46)."""
+"""Gather, scatter, one-hot and non-zero through the network API (tensorrt-features.md#1.13, 1.34, 1.45, 1.46)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def test_gather_slices() -> None:
-    """Rows 1.13a, 1.13d: the index 9 is out of range and gives zeros."""
+    """tensorrt-features.md#1.13a, 1.13d: the index 9 is out of range and gives zeros."""
     network = new_network()
     indices = np.array([[0, 9], [2, 1]], np.int32)
     layer = network.add_gather(network.add_input("x", trt.float32, X.shape), constant(network, indices), 1)
@@ -21,7 +21,7 @@ def test_gather_slices() -> None:
 
 
 def test_gather_slices_of_one_batch() -> None:
-    """Row 1.13a: [N,C,H,W] x [N,K] with one elementwise dimension is [N,K,H,W]."""
+    """tensorrt-features.md#1.13a: [N,C,H,W] x [N,K] with one elementwise dimension is [N,K,H,W]."""
     network = new_network()
     x = network.add_input("x", trt.float32, (5, 3, 4, 4))
     layer = network.add_gather(x, network.add_input("i", trt.int32, (5, 2)), 1)
@@ -31,7 +31,7 @@ def test_gather_slices_of_one_batch() -> None:
 
 
 def test_gather_elements_and_coordinates() -> None:
-    """Rows 1.13b, 1.13c."""
+    """tensorrt-features.md#1.13b, 1.13c."""
     network = new_network()
     x = network.add_input("x", trt.float32, X.shape)
     indices = np.array([[[2, 0, 1, 1]], [[0, 0, 2, 1]]], np.int32)
@@ -44,7 +44,7 @@ def test_gather_elements_and_coordinates() -> None:
 
 
 def test_scatter() -> None:
-    """Rows 1.34a, 1.34b."""
+    """tensorrt-features.md#1.34a, 1.34b."""
     network = new_network()
     x = network.add_input("x", trt.float32, X.shape)
     updates = constant(network, -np.ones((1, 1, 4), np.float32))
@@ -59,7 +59,7 @@ def test_scatter() -> None:
 
 
 def test_one_hot() -> None:
-    """Row 1.46."""
+    """tensorrt-features.md#1.46."""
     network = new_network()
     indices, values = constant(network, np.array([0, -1], np.int32)), constant(network, np.array([2, 5], np.float32))
     layer = network.add_one_hot(indices, values, constant(network, np.array(3, np.int32)), 1)
@@ -67,7 +67,7 @@ def test_one_hot() -> None:
 
 
 def test_non_zero() -> None:
-    """Row 1.45: Int32, in the order of the rows."""
+    """tensorrt-features.md#1.45: Int32, in the order of the rows."""
     network = new_network()
     layer = network.add_non_zero(network.add_input("x", trt.float32, (2, 3)))
     assert (layer.get_output(0).dtype, layer.get_output(0).shape) == (trt.int32, (2, -1))

@@ -1,4 +1,6 @@
-"""Shuffle, slice, concatenation, padding and shape through the network API (rows 1.3, 1.24, 1.36 to 1.38c)."""
+"""Shuffle, slice, concatenation, padding and shape through the network API (tensorrt-features.md#1.3, 1.24, 1.36 to
+1.38c).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def network_with_x() -> tuple[trt.INetworkDefinition, trt.ITensor]:
 
 
 def test_shuffle() -> None:
-    """Row 1.37a."""
+    """tensorrt-features.md#1.37a."""
     network, x = network_with_x()
     layer = network.add_shuffle(x)
     assert (layer.first_transpose, layer.reshape_dims, layer.zero_is_placeholder) == (tuple(range(8)), None, True)
@@ -34,7 +36,7 @@ def test_shuffle() -> None:
 
 
 def test_shuffle_by_a_shape() -> None:
-    """Row 1.37b."""
+    """tensorrt-features.md#1.37b."""
     network, x = network_with_x()
     layer = network.add_shuffle(x)
     layer.reshape_dims = (24,)
@@ -45,7 +47,7 @@ def test_shuffle_by_a_shape() -> None:
 
 
 def test_shuffle_of_a_shape_that_the_run_decides() -> None:
-    """Rows 1.37b, 6.2: a tensor is a shape as soon as one is computed with it."""
+    """tensorrt-features.md#1.37b, 6.2: a tensor is a shape as soon as one is computed with it."""
     network = new_network()
     x = network.add_input("x", trt.float32, (-1, 4))
     shape = network.add_shape(x).get_output(0)
@@ -65,7 +67,7 @@ def test_shuffle_of_a_shape_that_the_run_decides() -> None:
 
 
 def test_minus_one_without_a_solution() -> None:
-    """Row 1.37c."""
+    """tensorrt-features.md#1.37c."""
     network = new_network()
     layer = network.add_shuffle(network.add_input("x", trt.float32, (0, 3)))
     layer.reshape_dims = (-1, 0)
@@ -75,7 +77,7 @@ def test_minus_one_without_a_solution() -> None:
 
 
 def test_slice() -> None:
-    """Row 1.38a."""
+    """tensorrt-features.md#1.38a."""
     network, x = network_with_x()
     layer = network.add_slice(x, (1, 2, 0), (1, 2, 2), (1, -2, 3))
     assert (layer.start, layer.shape, layer.stride) == ((1, 2, 0), (1, 2, 2), (1, -2, 3))
@@ -83,7 +85,7 @@ def test_slice() -> None:
 
 
 def test_slice_by_tensors_that_fills() -> None:
-    """Rows 1.38a, 1.38b."""
+    """tensorrt-features.md#1.38a, 1.38b."""
     network, x = network_with_x()
     layer = network.add_slice(x, (0, 0, 0), (2, 3, 6), (1, 1, 1))
     layer.set_input(1, constant(network, np.array([0, 0, -1], np.int32)))
@@ -95,7 +97,7 @@ def test_slice_by_tensors_that_fills() -> None:
 
 @pytest.mark.parametrize(("mode", "pad"), [("WRAP", "wrap"), ("CLAMP", "edge"), ("REFLECT", "reflect")])
 def test_slice_modes(mode: str, pad: Literal["wrap", "edge", "reflect"]) -> None:
-    """Row 1.38b."""
+    """tensorrt-features.md#1.38b."""
     network, x = network_with_x()
     layer = network.add_slice(x, (0, 0, -2), (2, 3, 8), (1, 1, 1))
     layer.mode = trt.SliceMode[mode]
@@ -104,7 +106,7 @@ def test_slice_modes(mode: str, pad: Literal["wrap", "edge", "reflect"]) -> None
 
 
 def test_slice_out_of_bounds() -> None:
-    """Row 1.38c."""
+    """tensorrt-features.md#1.38c."""
     network, x = network_with_x()
     layer = network.add_slice(x, (0, 0, 3), (2, 3, 2), (1, 1, 1))
     with pytest.raises(InvalidModelError, match="out of bounds slice"):
@@ -112,7 +114,7 @@ def test_slice_out_of_bounds() -> None:
 
 
 def test_concatenation() -> None:
-    """Row 1.3: the axis is the third from the last unless it is set; parts may be empty."""
+    """tensorrt-features.md#1.3: the axis is the third from the last unless it is set; parts may be empty."""
     network, x = network_with_x()
     layer = network.add_concatenation([x, network.add_input("e", trt.float32, (0, 3, 4))])
     assert layer.axis == 0
@@ -125,7 +127,7 @@ def test_concatenation() -> None:
 
 
 def test_padding() -> None:
-    """Row 1.24: two innermost dimensions; negative numbers crop."""
+    """tensorrt-features.md#1.24: two innermost dimensions; negative numbers crop."""
     network, x = network_with_x()
     layer = network.add_padding_nd(x, (1, -1), (0, 2))
     expected = np.pad(X, ((0, 0), (1, 0), (0, 2)))[:, :, 1:]
@@ -133,7 +135,7 @@ def test_padding() -> None:
 
 
 def test_shape() -> None:
-    """Row 1.36: Int32."""
+    """tensorrt-features.md#1.36: Int32."""
     network, x = network_with_x()
     layer = network.add_shape(x)
     assert layer.get_output(0).dtype is trt.int32

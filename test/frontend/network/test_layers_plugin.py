@@ -22,7 +22,7 @@ def text_of(network: trt.INetworkDefinition, layer: trt.ILayer) -> str:
 
 
 def test_layer() -> None:
-    """Rows 1.25, 19.20: the network has a clone of the plugin, and the layer shows it."""
+    """tensorrt-features.md#1.25, 19.20: the network has a clone of the plugin, and the layer shows it."""
     network, plugin = new_network(), Repeat(3.0, 2)
     layer = network.add_plugin_v2([network.add_input("x", trt.float32, (-1, 3))], plugin)
     layer.name = "rep"
@@ -41,14 +41,14 @@ def test_layer() -> None:
 
 
 def test_shapes_that_are_known() -> None:
-    """Row 19.7: a known length is a constant of the expression builder."""
+    """tensorrt-features.md#19.7: a known length is a constant of the expression builder."""
     network = new_network()
     layer = network.add_plugin_v2([network.add_input("x", trt.float32, (4, 3))], Repeat(3.0, 2))
     assert layer.get_output(0).shape == (8, 3)
 
 
 def test_order_of_calls_while_a_network_is_made() -> None:
-    """Row 19.8: what is serialised is a clone that knows its tensors; clones are destroyed."""
+    """tensorrt-features.md#19.8: what is serialised is a clone that knows its tensors; clones are destroyed."""
     network, plugin = new_network(), Repeat()
     layer = network.add_plugin_v2([network.add_input("x", trt.float32, (4, 3))], plugin)
     assert plugin.events == ["clone"]
@@ -73,7 +73,9 @@ class OnlyLower(Repeat):
 
 
 def test_types_that_a_plugin_takes() -> None:
-    """Row 19.6: tensor after tensor, each with the types that the ones before it have got; others are converted."""
+    """tensorrt-features.md#19.6: tensor after tensor, each with the types that the ones before it have got; others are
+    converted.
+    """
     network, plugin = new_network(), OnlyLower()
     inputs = [network.add_input("x", trt.float32, (4, 3)), network.add_input("y", trt.float16, (4, 3))]
     layer = network.add_plugin_v2(inputs, plugin)
@@ -96,7 +98,7 @@ class OnlyChannels(Repeat):
 
 
 def test_formats_other_than_linear() -> None:
-    """Row 19.11: tensors are offered as LINEAR alone."""
+    """tensorrt-features.md#19.11: tensors are offered as LINEAR alone."""
     network = new_network()
     layer = network.add_plugin_v2([network.add_input("x", trt.float32, (4, 3))], OnlyChannels())
     layer.name = "rep"
@@ -115,7 +117,7 @@ class Bytes(Repeat):
 
 
 def test_scale_of_int8() -> None:
-    """Row 19.12: the scale follows from the range of the tensor; -1 where nobody has said it."""
+    """tensorrt-features.md#19.12: the scale follows from the range of the tensor; -1 where nobody has said it."""
     network, plugin = new_network(), Bytes()
     scale = network.add_constant((), np.array(0.02, np.float32)).get_output(0)
     rounded = network.add_quantize(network.add_input("x", trt.float32, (4, 3)), scale).get_output(0)

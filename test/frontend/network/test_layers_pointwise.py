@@ -1,4 +1,6 @@
-"""Activation, unary, elementwise, scale, select and conversion against NumPy (rows 1.1, 1.10, 1.14, 1.23, 1.33 ..)."""
+"""Activation, unary, elementwise, scale, select and conversion against NumPy (tensorrt-features.md#1.1, 1.10, 1.14,
+1.23, 1.33 ..).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def network_with_x(dtype: trt.DataType = trt.float32) -> tuple[trt.INetworkDefin
 
 @pytest.mark.parametrize("kind", trt.ActivationType)
 def test_activation(kind: trt.ActivationType) -> None:
-    """Rows 1.1a, 1.1b."""
+    """tensorrt-features.md#1.1a, 1.1b."""
     formulas = {
         "RELU": np.maximum(X, 0),
         "SIGMOID": 1 / (1 + np.exp(-X)),
@@ -43,7 +45,7 @@ def test_activation(kind: trt.ActivationType) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in trt.UnaryOperation if kind.name != "NOT"])
 def test_unary(kind: trt.UnaryOperation) -> None:
-    """Row 1.42a."""
+    """tensorrt-features.md#1.42a."""
     special = {"RECIP": np.reciprocal, "NEG": np.negative, "ASIN": np.arcsin, "ACOS": np.arccos, "ATAN": np.arctan}
     special |= {"ASINH": np.arcsinh, "ACOSH": np.arccosh, "ATANH": np.arctanh, "ROUND": np.rint}
     values = {"ACOSH": np.abs(X) + 1}.get(kind.name, np.abs(X) / 4 + 0.125)
@@ -59,7 +61,7 @@ def test_unary(kind: trt.UnaryOperation) -> None:
 
 
 def test_unary_types() -> None:
-    """Row 1.42b."""
+    """tensorrt-features.md#1.42b."""
     network = new_network()
     integers = network.add_input("i", trt.int32, (2,))
     layer = network.add_unary(integers, trt.UnaryOperation.EXP)
@@ -71,7 +73,7 @@ def test_unary_types() -> None:
 
 @pytest.mark.parametrize("kind", trt.ElementWiseOperation)
 def test_elementwise(kind: trt.ElementWiseOperation) -> None:
-    """Row 1.10a; the second operand is repeated along an axis."""
+    """tensorrt-features.md#1.10a; the second operand is repeated along an axis."""
     functions = {
         "SUM": np.add,
         "PROD": np.multiply,
@@ -109,7 +111,7 @@ def test_elementwise(kind: trt.ElementWiseOperation) -> None:
     ],
 )
 def test_elementwise_types(kind: str, types: tuple[trt.DataType, trt.DataType], text: str) -> None:
-    """Row 1.10b."""
+    """tensorrt-features.md#1.10b."""
     network = new_network()
     a, b = (network.add_input(name, dtype, (2,)) for name, dtype in zip("ab", types, strict=True))
     layer = network.add_elementwise(a, b, trt.ElementWiseOperation[kind])
@@ -118,7 +120,7 @@ def test_elementwise_types(kind: str, types: tuple[trt.DataType, trt.DataType], 
 
 
 def test_division_of_integers() -> None:
-    """Row 1.10b: DIV truncates, FLOOR_DIV rounds down."""
+    """tensorrt-features.md#1.10b: DIV truncates, FLOOR_DIV rounds down."""
     a, b = np.array([-7, 7], np.int32), np.array([2, 2], np.int32)
     for kind, expected in (("DIV", [-3, 3]), ("FLOOR_DIV", [-4, 3])):
         network = new_network()
@@ -127,7 +129,7 @@ def test_division_of_integers() -> None:
 
 
 def test_identity_converts() -> None:
-    """Rows 1.14, 4.9."""
+    """tensorrt-features.md#1.14, 4.9."""
     network, x = network_with_x()
     layer = network.add_identity(x)
     layer.set_output_type(0, trt.int32)
@@ -136,7 +138,7 @@ def test_identity_converts() -> None:
 
 
 def test_parametric_relu_and_select() -> None:
-    """Rows 1.23, 1.35."""
+    """tensorrt-features.md#1.23, 1.35."""
     network, x = network_with_x()
     slope = constant(network, np.array([0.1, 0.2], np.float32).reshape(1, 2, 1, 1))
     sloped = network.add_parametric_relu(x, slope)
@@ -150,7 +152,7 @@ def test_parametric_relu_and_select() -> None:
 
 @pytest.mark.parametrize("mode", trt.ScaleMode)
 def test_scale(mode: trt.ScaleMode) -> None:
-    """Row 1.33."""
+    """tensorrt-features.md#1.33."""
     shape = {trt.ScaleMode.UNIFORM: (), trt.ScaleMode.CHANNEL: (2, 1, 1), trt.ScaleMode.ELEMENTWISE: (2, 3, 4)}[mode]
     scale, shift = (np.arange(1, 1 + np.prod(shape), dtype=np.float32).reshape(shape) + k for k in (0, 9))
     network, x = network_with_x()

@@ -1,4 +1,4 @@
-"""Fully connected, matrix multiply and Einstein sums through the network API (rows 1.9, 1.12, 1.22)."""
+"""Fully connected, matrix multiply and Einstein sums through the network API (tensorrt-features.md#1.9, 1.12, 1.22)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def random(*shape: int) -> np.ndarray:
 
 
 def test_fully_connected() -> None:
-    """Row 1.12."""
+    """tensorrt-features.md#1.12."""
     x, kernel, bias = random(2, 3, 2, 2), random(5, 12), random(5)
     network = new_network()
     layer = network.add_fully_connected(network.add_input("x", trt.float32, x.shape), 5, kernel, bias)
@@ -38,7 +38,7 @@ def test_fully_connected() -> None:
 def test_matrix_multiply(
     a: tuple[int, ...], b: tuple[int, ...], op0: trt.MatrixOperation, op1: trt.MatrixOperation, equation: str
 ) -> None:
-    """Row 1.22a."""
+    """tensorrt-features.md#1.22a."""
     left, right = random(*a), random(*b)
     network = new_network()
     layer = network.add_matrix_multiply(constant(network, left), op0, constant(network, right), op1)
@@ -48,7 +48,7 @@ def test_matrix_multiply(
 
 
 def test_product_over_nothing() -> None:
-    """Row 1.22b."""
+    """tensorrt-features.md#1.22b."""
     network = new_network()
     a, b = (network.add_input(name, trt.float32, shape) for name, shape in (("a", (3, 0)), ("b", (0, 2))))
     layer = network.add_matrix_multiply(a, NONE, b, NONE)
@@ -58,7 +58,7 @@ def test_product_over_nothing() -> None:
 
 @pytest.mark.parametrize("equation", ["ij, jk -> ik", "ij,jk", "ij,jk->"])
 def test_einsum(equation: str) -> None:
-    """Row 1.9a."""
+    """tensorrt-features.md#1.9a."""
     a, b = random(2, 3), random(3, 4)
     network = new_network()
     layer = network.add_einsum([constant(network, a), constant(network, b)], equation)
@@ -77,7 +77,7 @@ def test_einsum(equation: str) -> None:
     ],
 )
 def test_limits_of_einsum(equation: str, count: int, text: str) -> None:
-    """Row 1.9b."""
+    """tensorrt-features.md#1.9b."""
     network = new_network()
     layer = network.add_einsum([constant(network, random(3, 3)) for _ in range(count)], equation)
     with pytest.raises(InvalidModelError, match=text):

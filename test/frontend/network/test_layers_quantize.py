@@ -1,4 +1,4 @@
-"""Quantize and dequantize through the network API (rows 1.8, 1.27)."""
+"""Quantize and dequantize through the network API (tensorrt-features.md#1.8, 1.27)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_ties_go_to_even_and_the_ends_are_kept() -> None:
 
 
 def test_one_scale_for_each_row() -> None:
-    """Rows 1.8, 10.5: of weights; the run's numbers have one scale."""
+    """tensorrt-features.md#1.8, 10.5: of weights; the run's numbers have one scale."""
     network = new_network()
     x = constant(network, X)
     scale = constant(network, np.array([0.5, 4], np.float32))
@@ -39,7 +39,7 @@ def test_one_scale_for_each_row() -> None:
 @pytest.mark.parametrize("scale", [0, -0.5, np.nan, np.inf, [0.5, -4]])
 @pytest.mark.parametrize("kind", ["quantize", "dequantize"])
 def test_scales_are_positive(kind: str, scale: float | list[float]) -> None:
-    """Rows 1.8, 1.27: also a scale that little is computed for."""
+    """tensorrt-features.md#1.8, 1.27: also a scale that little is computed for."""
     for computed in (False, True):
         network = new_network()
         x = network.add_input("x", trt.float32 if kind == "quantize" else trt.int8, X.shape)

@@ -1,4 +1,4 @@
-"""Recurrent layers with weights by gate, against their equations step by step (rows 1.32a to 1.32c)."""
+"""Recurrent layers with weights by gate, against their equations step by step (tensorrt-features.md#1.32a to 1.32c)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_two_layers(op: str, both_ways: bool, skips: bool) -> None:
 
 
 def test_missing_weights() -> None:
-    """Row 1.32a."""
+    """tensorrt-features.md#1.32a."""
     network = new_network()
     x = network.add_input("x", trt.float32, (BATCH, STEPS, WIDTH))
     with pytest.warns(DeprecationWarning, match="Use add_loop instead"):

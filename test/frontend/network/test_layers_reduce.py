@@ -1,4 +1,4 @@
-"""Reduce, softmax, top k and LRN through the network API (rows 1.21, 1.30, 1.39, 1.40)."""
+"""Reduce, softmax, top k and LRN through the network API (tensorrt-features.md#1.21, 1.30, 1.39, 1.40)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def network_with_x() -> tuple[trt.INetworkDefinition, trt.ITensor]:
 @pytest.mark.parametrize("op", trt.ReduceOperation)
 @pytest.mark.parametrize("keep", [True, False])
 def test_reduce(op: trt.ReduceOperation, keep: bool) -> None:
-    """Row 1.30a: axes are bits."""
+    """tensorrt-features.md#1.30a: axes are bits."""
     functions = {"SUM": np.sum, "PROD": np.prod, "MAX": np.max, "MIN": np.min, "AVG": np.mean}
     network, x = network_with_x()
     layer = network.add_reduce(x, op, 1 << 1 | 1 << 3, keep)
@@ -30,7 +30,7 @@ def test_reduce(op: trt.ReduceOperation, keep: bool) -> None:
 
 
 def test_softmax() -> None:
-    """Row 1.39: the third axis from the last unless it is set."""
+    """tensorrt-features.md#1.39: the third axis from the last unless it is set."""
     network, x = network_with_x()
     layer = network.add_softmax(x)
     assert layer.axes == 1 << 1
@@ -43,7 +43,7 @@ def test_softmax() -> None:
 
 @pytest.mark.parametrize(("op", "sign"), [(trt.TopKOperation.MAX, -1), (trt.TopKOperation.MIN, 1)])
 def test_top_k(op: trt.TopKOperation, sign: int) -> None:
-    """Row 1.40a."""
+    """tensorrt-features.md#1.40a."""
     network, x = network_with_x()
     layer = network.add_topk(x, op, 2, 1 << 2)
     for k in range(2):
@@ -65,14 +65,14 @@ def test_top_k(op: trt.TopKOperation, sign: int) -> None:
     ],
 )
 def test_limits_of_top_k(k: int, axes: int, text: str) -> None:
-    """Row 1.40b."""
+    """tensorrt-features.md#1.40b."""
     network, x = network_with_x()
     with pytest.raises(InvalidModelError, match=text):
         output_of(network, network.add_topk(x, trt.TopKOperation.MAX, k, axes), {"x": X})
 
 
 def test_lrn() -> None:
-    """Row 1.21, with the numbers of its example."""
+    """tensorrt-features.md#1.21, with the numbers of its example."""
     network = new_network()
     layer = network.add_lrn(network.add_input("x", trt.float32, (1, 3, 1, 1)), 3, 1, 1, 1e-4)
     x = np.array([1, 2, 5], np.float32).reshape(1, 3, 1, 1)

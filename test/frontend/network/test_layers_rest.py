@@ -1,4 +1,4 @@
-"""Ragged softmax and assertions through the network API (rows 1.2, 1.28)."""
+"""Ragged softmax and assertions through the network API (tensorrt-features.md#1.2, 1.28)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlirt.errors import InvalidModelError, UnmetConditionError
 
 
 def test_ragged_softmax() -> None:
-    """Row 1.28: a bound of 0 gives zeros, one that is too large counts as the length."""
+    """tensorrt-features.md#1.28: a bound of 0 gives zeros, one that is too large counts as the length."""
     x = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
     network = new_network()
     tensor = network.add_input("x", trt.float32, x.shape)
@@ -35,7 +35,7 @@ def test_ragged_softmax_has_three_dimensions() -> None:
 
 
 def test_assertion_of_the_run() -> None:
-    """Row 1.2b."""
+    """tensorrt-features.md#1.2b."""
     network = new_network()
     a, b = (network.add_input(name, trt.int32, (2,)) for name in "ab")
     same = network.add_elementwise(a, b, trt.ElementWiseOperation.EQUAL).get_output(0)
@@ -51,7 +51,7 @@ def test_assertion_of_the_run() -> None:
 
 
 def test_assertion_that_is_known_to_fail() -> None:
-    """Row 1.2a."""
+    """tensorrt-features.md#1.2a."""
     network = new_network()
     flags = network.add_identity(constant(network, np.array([1, 0], np.int32)))
     flags.set_output_type(0, trt.bool)

@@ -1,4 +1,4 @@
-"""Resize and grid sample through the network API (rows 1.31, 1.43)."""
+"""Resize and grid sample through the network API (tensorrt-features.md#1.31, 1.43)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def resize() -> tuple[trt.INetworkDefinition, trt.IResizeLayer]:
 
 
 def test_resize_by_shape_scales_or_tensor() -> None:
-    """Row 1.31a."""
+    """tensorrt-features.md#1.31a."""
     expected = X.repeat(2, 2).repeat(2, 3)
     network, layer = resize()
     layer.shape = (1, 1, 4, 8)
@@ -32,13 +32,13 @@ def test_resize_by_shape_scales_or_tensor() -> None:
 
 
 def test_resize_without_a_size() -> None:
-    """Row 1.31a: it stays as large as it is."""
+    """tensorrt-features.md#1.31a: it stays as large as it is."""
     network, layer = resize()
     np.testing.assert_array_equal(output_of(network, layer, {"x": X}), X)
 
 
 def test_each_mode_has_its_axes() -> None:
-    """Row 1.31b."""
+    """tensorrt-features.md#1.31b."""
     network, layer = resize()
     layer.resize_mode, layer.shape = trt.InterpolationMode.CUBIC, (1, 2, 4, 8)
     with pytest.raises(InvalidModelError, match="CUBIC resizes the 2 innermost dimensions at most"):
@@ -46,7 +46,7 @@ def test_each_mode_has_its_axes() -> None:
 
 
 def test_linear_samples() -> None:
-    """Row 1.31c."""
+    """tensorrt-features.md#1.31c."""
     network, layer = resize()
     layer.resize_mode, layer.shape = trt.ResizeMode.LINEAR, (1, 1, 2, 7)
     layer.coordinate_transformation = trt.ResizeCoordinateTransformation.ALIGN_CORNERS
@@ -59,7 +59,7 @@ def test_linear_samples() -> None:
 
 
 def test_grid_sample() -> None:
-    """Row 1.43: the corners of the image by aligned corners."""
+    """tensorrt-features.md#1.43: the corners of the image by aligned corners."""
     network = new_network()
     grid = np.array([[-1, -1], [1, -1], [-1, 1], [1, 1]], np.float32).reshape(1, 2, 2, 2)
     layer = network.add_grid_sample(network.add_input("x", trt.float32, X.shape), constant(network, grid))

@@ -1,4 +1,4 @@
-"""Constants and fills through the network API (rows 1.5, 1.11)."""
+"""Constants and fills through the network API (tensorrt-features.md#1.5, 1.11)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlirt.errors import InvalidModelError
 
 
 def test_constant_takes_a_shape_of_its_own() -> None:
-    """Row 1.5."""
+    """tensorrt-features.md#1.5."""
     network = new_network()
     layer = network.add_constant((2, 3), np.arange(6, dtype=np.int32))
     np.testing.assert_array_equal(output_of(network, layer, {}), np.arange(6).reshape(2, 3))
@@ -30,7 +30,7 @@ def test_constants_are_not_bool_and_have_eight_dimensions() -> None:
 
 
 def test_fill_with_numbers() -> None:
-    """Row 1.11a: alpha and beta are numbers of a 1-D fill."""
+    """tensorrt-features.md#1.11a: alpha and beta are numbers of a 1-D fill."""
     network = new_network()
     layer = network.add_fill((4,), trt.FillOperation.LINSPACE)
     layer.alpha, layer.beta = 1.0, 0.5
@@ -41,7 +41,7 @@ def test_fill_with_numbers() -> None:
 
 
 def test_fill_with_tensors() -> None:
-    """Row 1.11a: input 0 is the shape, 1 alpha, 2 beta."""
+    """tensorrt-features.md#1.11a: input 0 is the shape, 1 alpha, 2 beta."""
     network = new_network()
     layer = network.add_fill((1, 1), trt.FillOperation.LINSPACE)
     for index, array in enumerate((np.array([2, 3], np.int32), np.array(1, np.float32), np.array([10, 2], np.float32))):
@@ -51,7 +51,9 @@ def test_fill_with_tensors() -> None:
 
 @pytest.mark.parametrize(("kind", "mean", "deviation"), [("RANDOM_UNIFORM", 2.0, 1 / 3**0.5), ("RANDOM_NORMAL", 1, 3)])
 def test_fill_with_random_numbers(kind: str, mean: float, deviation: float) -> None:
-    """Row 1.11b: between alpha and beta, or with their mean and deviation; the shape may come from a tensor."""
+    """tensorrt-features.md#1.11b: between alpha and beta, or with their mean and deviation; the shape may come from a
+    tensor.
+    """
     network = new_network()
     layer = network.add_fill((100, 50), trt.FillOperation[kind])
     layer.alpha, layer.beta = 1.0, 3.0

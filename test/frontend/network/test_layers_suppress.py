@@ -1,4 +1,4 @@
-"""Non-maximum suppression through the network API (row 1.44)."""
+"""Non-maximum suppression through the network API (tensorrt-features.md#1.44)."""
 
 from __future__ import annotations
 

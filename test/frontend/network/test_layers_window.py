@@ -1,4 +1,4 @@
-"""Convolution, deconvolution and pooling through the network API (rows 1.6a to 1.7, 1.26a to 1.26d)."""
+"""Convolution, deconvolution and pooling through the network API (tensorrt-features.md#1.6a to 1.7, 1.26a to 1.26d)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def correlation(x: Array, kernel: Array, stride: int, groups: int) -> Array:
 
 
 def test_convolution_with_groups_stride_and_pads() -> None:
-    """Row 1.6a."""
+    """tensorrt-features.md#1.6a."""
     network = new_network()
     layer = network.add_convolution_nd(network.add_input("x", trt.float32, X.shape), 6, (3, 2), KERNEL, BIAS)
     layer.num_groups, layer.stride_nd, layer.pre_padding, layer.post_padding = 2, (2, 2), (1, 0), (0, 1)
@@ -41,7 +41,7 @@ def test_convolution_with_groups_stride_and_pads() -> None:
 
 
 def test_weights_may_be_inputs() -> None:
-    """Row 1.6f: input 1 is the kernel, input 2 the bias."""
+    """tensorrt-features.md#1.6f: input 1 is the kernel, input 2 the bias."""
     network = new_network()
     layer = network.add_convolution_nd(network.add_input("x", trt.float32, X.shape), 6, (3, 2), trt.Weights())
     layer.num_groups = 2
@@ -52,7 +52,7 @@ def test_weights_may_be_inputs() -> None:
 
 
 def test_convolution_of_volumes() -> None:
-    """Rows 1.6b, 1.6c: the kernel's rank decides; dimensions before are a batch."""
+    """tensorrt-features.md#1.6b, 1.6c: the kernel's rank decides; dimensions before are a batch."""
     network = new_network()
     x = network.add_input("x", trt.float32, (5, 2, 3, 4, 4, 4))
     layer = network.add_convolution_nd(x, 7, (2, 2, 2), np.zeros((7, 3, 2, 2, 2), np.float32))
@@ -71,7 +71,7 @@ def test_convolution_of_volumes() -> None:
     ],
 )
 def test_padding_modes(mode: str, lengths: tuple[int, int]) -> None:
-    """Row 1.6g."""
+    """tensorrt-features.md#1.6g."""
     network = new_network()
     layer = network.add_pooling_nd(network.add_input("x", trt.float32, X.shape), trt.PoolingType.MAX, (2, 2))
     layer.stride_nd, layer.padding_mode = (2, 2), trt.PaddingMode[mode]
@@ -79,7 +79,7 @@ def test_padding_modes(mode: str, lengths: tuple[int, int]) -> None:
 
 
 def test_wrong_number_of_weights() -> None:
-    """Rows 31.3, 31.5: the message names the layer."""
+    """tensorrt-features.md#31.3, 31.5: the message names the layer."""
     network = new_network()
     layer = network.add_convolution_nd(network.add_input("x", trt.float32, X.shape), 6, (3, 2), np.ones(7, np.float32))
     layer.name = "conv1"
@@ -88,7 +88,7 @@ def test_wrong_number_of_weights() -> None:
 
 
 def test_deconvolution_undoes_the_shape() -> None:
-    """Row 1.7: the sum over windows of each element times the kernel."""
+    """tensorrt-features.md#1.7: the sum over windows of each element times the kernel."""
     kernel = RNG.standard_normal((4, 3, 2, 2)).astype(np.float32)
     network = new_network()
     layer = network.add_deconvolution_nd(network.add_input("x", trt.float32, X.shape), 3, (2, 2), kernel)
@@ -99,7 +99,7 @@ def test_deconvolution_undoes_the_shape() -> None:
 
 @pytest.mark.parametrize("excludes", [True, False])
 def test_average_pooling(excludes: bool) -> None:
-    """Rows 1.26a, 1.26b."""
+    """tensorrt-features.md#1.26a, 1.26b."""
     network = new_network()
     layer = network.add_pooling_nd(network.add_input("x", trt.float32, X.shape), trt.PoolingType.AVERAGE, (3, 2))
     layer.stride_nd, layer.padding_nd, layer.average_count_excludes_padding = (3, 2), (0, 1), excludes
@@ -110,7 +110,7 @@ def test_average_pooling(excludes: bool) -> None:
 
 
 def test_blend_of_largest_and_average() -> None:
-    """Row 1.26c."""
+    """tensorrt-features.md#1.26c."""
     network = new_network()
     kind = trt.PoolingType.MAX_AVERAGE_BLEND
     layer = network.add_pooling_nd(network.add_input("x", trt.float32, X.shape), kind, (3, 2))

@@ -1,4 +1,4 @@
-"""Loops through the network API (features 1.18, 1.20, 1.29, 1.41, section 7), by NumPy and on the CPU."""
+"""Loops through the network API (tensorrt-features.md#1.18, 1.20, 1.29, 1.41, section 7), by NumPy and on the CPU."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def counting(kind: trt.LoopOutput, count: int, length: int | None = None, revers
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_last_value_of_a_counted_loop(count: int) -> None:
-    """Rows 7.2, 7.7, 7.8: the initial value where there is no iteration."""
+    """tensorrt-features.md#7.2, 7.7, 7.8: the initial value where there is no iteration."""
     np.testing.assert_array_equal(counting(trt.LoopOutput.LAST_VALUE, count), X[:count].sum(0))
 
 
 def test_values_of_all_iterations() -> None:
-    """Rows 7.6, 7.9, 7.10."""
+    """tensorrt-features.md#7.6, 7.9, 7.10."""
     np.testing.assert_array_equal(counting(trt.LoopOutput.CONCATENATE, 3, 3), X.cumsum(0))
     np.testing.assert_array_equal(counting(trt.LoopOutput.REVERSE, 3, 3), X.cumsum(0)[::-1])
     np.testing.assert_array_equal(counting(trt.LoopOutput.CONCATENATE, 3, 3, reverse=True), X[::-1].cumsum(0))
@@ -55,7 +55,7 @@ def test_values_of_all_iterations() -> None:
 
 
 def test_while_ends_at_the_least_iteration() -> None:
-    """Rows 7.3, 7.4: doubling while the value is below 20, at most so often."""
+    """tensorrt-features.md#7.3, 7.4: doubling while the value is below 20, at most so often."""
     for most, expected in ((100, 32.0), (2, 4.0)):
         network = new_network()
         loop = network.add_loop()
@@ -70,7 +70,7 @@ def test_while_ends_at_the_least_iteration() -> None:
 
 
 def test_attributes() -> None:
-    """Row 7.1."""
+    """tensorrt-features.md#7.1."""
     logger = CollectingLogger()
     network = new_network(logger)
     x, limit = network.add_input("x", trt.float32, (3, 2)), network.add_input("n", trt.int32, ())
@@ -84,7 +84,7 @@ def test_attributes() -> None:
 
 
 def test_what_a_loop_needs() -> None:
-    """Rows 7.3, 7.5, 7.7, 7.8."""
+    """tensorrt-features.md#7.3, 7.5, 7.7, 7.8."""
     network = new_network()
     loop = network.add_loop()
     value = loop.add_recurrence(constant(network, np.array(1, np.float32)))
@@ -102,7 +102,7 @@ def test_what_a_loop_needs() -> None:
 
 
 def test_last_value_is_of_a_recurrence() -> None:
-    """Row 7.8."""
+    """tensorrt-features.md#7.8."""
     network = new_network()
     x, limit = network.add_input("x", trt.float32, (3, 2)), network.add_input("n", trt.int32, ())
     loop, _, after = running_sum(network, x, limit)

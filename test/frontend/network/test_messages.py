@@ -79,7 +79,7 @@ def test_message(row: str, wrong: Wrong, why: str) -> None:
 
 
 def test_a_constant_may_be_a_shape_and_data() -> None:
-    """Row 6.3."""
+    """tensorrt-features.md#6.3."""
     network = new_network()
     shape, plain = (constant(network, np.array([2, 3], np.int32)) for _ in range(2))
     layer = network.add_shuffle(network.add_input("x", trt.float32, (6,)))

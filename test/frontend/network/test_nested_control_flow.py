@@ -1,4 +1,6 @@
-"""Loops in branches, branches in loops, against Python (rows 7.3 to 7.10, 7.13, 7.14, 8.4, 8.6, 8.8, 8.9)."""
+"""Loops in branches, branches in loops, against Python (tensorrt-features.md#7.3 to 7.10, 7.13, 7.14, 8.4, 8.6, 8.8,
+8.9).
+"""
 
 from __future__ import annotations
 
@@ -204,7 +206,7 @@ def test_any_nesting(program: Program) -> None:
 
 
 def test_insides_are_no_outputs() -> None:
-    """Row 8.9: what is inside of a loop or branch leaves it through an output."""
+    """tensorrt-features.md#8.9: what is inside of a loop or branch leaves it through an output."""
     network = new_network()
     loop = network.add_loop()
     loop.add_trip_limit(constant(network, np.array(2, np.int32)), trt.TripLimit.COUNT)

@@ -1,4 +1,4 @@
-"""OnnxParser: ONNX models become networks of layers (rows 2.9, 11.1 to 11.8, 11.11, 11.12, 11.16)."""
+"""OnnxParser: ONNX models become networks of layers (tensorrt-features.md#2.9, 11.1 to 11.8, 11.11, 11.12, 11.16)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parsed(model: onnx.ModelProto) -> trt.INetworkDefinition:
 
 
 def test_network_says_what_the_importer_says() -> None:
-    """Rows 11.2, 11.11, 11.12."""
+    """tensorrt-features.md#11.2, 11.11, 11.12."""
     network = parsed(cnn())
     assert (network.num_inputs, network.num_outputs) == (1, 1)
     assert (network.get_input(0).name, network.get_input(0).shape) == ("image", (-1, 1, 8, 8))
@@ -59,7 +59,7 @@ def test_network_says_what_the_importer_says() -> None:
 
 
 def test_layers_can_be_read() -> None:
-    """Rows 2.8, 2.9."""
+    """tensorrt-features.md#2.8, 2.9."""
     network = parsed(cnn())
     by_name = {layer.name: layer for layer in network}
     conv = by_name["conv1"]
@@ -92,7 +92,9 @@ def test_network_can_be_changed() -> None:
 
 @pytest.mark.parametrize("name", ["batch", "N"])
 def test_layers_follow_the_dimensions_that_inputs_get(name: str) -> None:
-    """Row 2.2: what the model's layers say about its dimension `batch` holds for the length or name it has now."""
+    """tensorrt-features.md#2.2: what the model's layers say about its dimension `batch` holds for the length or name it
+    has now.
+    """
     network = parsed(cnn())
     network.get_input(0).shape = (-1, 1, 8, 8)
     network.get_input(0).set_dimension_name(0, name)
@@ -115,7 +117,7 @@ def test_a_length_follows_from_one_that_is_a_formula() -> None:
 
 
 def test_parser_is_a_context_manager() -> None:
-    """Row 2.14: as in TensorRT's older scripts."""
+    """tensorrt-features.md#2.14: as in TensorRT's older scripts."""
     with pytest.deprecated_call(), trt.OnnxParser(new_network(), trt.Logger()) as reader:
         assert reader.num_errors == 0
 
@@ -131,7 +133,7 @@ def test_results_are_those_of_the_model() -> None:
 
 
 def test_branches_are_one_layer() -> None:
-    """Row 11.13."""
+    """tensorrt-features.md#11.13."""
     example = runpy.run_path(str(Path(__file__).parents[3] / "examples" / "control_flow.py"))
     network = parsed(parser.parse_model(example["SUM_EVEN"]))
     assert trt.LayerType.PLUGIN_V2 in [layer.type for layer in network]
@@ -140,7 +142,7 @@ def test_branches_are_one_layer() -> None:
 
 
 def test_file(tmp_path: Path) -> None:
-    """Row 11.6."""
+    """tensorrt-features.md#11.6."""
     path = tmp_path / "cnn.onnx"
     path.write_bytes(cnn().SerializeToString())
     for name in ("parse_from_file", "parse"):
@@ -152,7 +154,7 @@ def test_file(tmp_path: Path) -> None:
 
 
 def test_errors_are_kept() -> None:
-    """Rows 11.2, 11.3."""
+    """tensorrt-features.md#11.2, 11.3."""
     logger = CollectingLogger()
     reader = trt.OnnxParser(new_network(logger), logger)
     assert not reader.parse(b"no model")
@@ -178,7 +180,7 @@ def test_arguments_of_other_types() -> None:
 
 
 def test_what_is_supported() -> None:
-    """Row 11.4."""
+    """tensorrt-features.md#11.4."""
     reader = trt.OnnxParser(new_network(), trt.Logger())
     assert reader.supports_operator("Conv")
     assert not reader.supports_operator("Convolve")
@@ -189,7 +191,7 @@ def test_what_is_supported() -> None:
 
 
 def test_types_that_tensorrt_has_no_word_for() -> None:
-    """Rows 11.7 and 11.8: tensors keep their types, as nothing has to be narrowed."""
+    """tensorrt-features.md#11.7 and 11.8: tensors keep their types, as nothing has to be narrowed."""
     text = '<ir_version: 8, opset_import: ["" : 17]> g (int64[2] x) => (double[2] y) { y = Cast <to: int = 11> (x) }'
     network = parsed(parser.parse_model(text))
     types = [network.get_input(0).dtype, network.get_output(0).dtype]
@@ -198,6 +200,6 @@ def test_types_that_tensorrt_has_no_word_for() -> None:
 
 
 def test_state_of_the_parser() -> None:
-    """Row 11.16."""
+    """tensorrt-features.md#11.16."""
     assert trt.get_nv_onnx_parser_version() == 80503
     trt.shutdown_protobuf_library()

@@ -1,4 +1,6 @@
-"""Shapes that only a run tells, through the network API (rows 1.11, 1.31a, 1.37b to 1.38c, 1.45, 6.1, 6.6, 6.8)."""
+"""Shapes that only a run tells, through the network API (tensorrt-features.md#1.11, 1.31a, 1.37b to 1.38c, 1.45, 6.1,
+6.6, 6.8).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def ints(*values: int) -> Array:
 
 
 def test_reshape() -> None:
-    """Rows 1.37b and 1.37c: 0 copies, -1 is what is left, and what has no solution ends the run."""
+    """tensorrt-features.md#1.37b and 1.37c: 0 copies, -1 is what is left, and what has no solution ends the run."""
     network = new_network()
     x, shape = network.add_input("x", trt.float32, X.shape), network.add_input("shape", trt.int32, (2,))
     layer = network.add_shuffle(x)
@@ -61,7 +63,8 @@ def test_reshape() -> None:
 
 @pytest.mark.parametrize("placeholders", [True, False])
 def test_reshape_of_nothing(placeholders: bool) -> None:
-    """Rows 1.37b and 1.37c: a 0 is a length without placeholders, and with it nothing tells what -1 is."""
+    """tensorrt-features.md#1.37b and 1.37c: a 0 is a length without placeholders, and with it nothing tells what -1 is.
+    """
     network = new_network()
     x, shape = network.add_input("x", trt.float32, (3, 0)), network.add_input("shape", trt.int32, (2,))
     layer = network.add_shuffle(x)
@@ -76,7 +79,7 @@ def test_reshape_of_nothing(placeholders: bool) -> None:
 
 
 def test_slice() -> None:
-    """Rows 1.38a and 1.38c: start and size of the run, inside of the tensor or not at all."""
+    """tensorrt-features.md#1.38a and 1.38c: start and size of the run, inside of the tensor or not at all."""
     network = new_network()
     x = network.add_input("x", trt.float32, X.shape)
     layer = network.add_slice(x, (0, 0), (1, 1), (1, -2))
@@ -93,7 +96,7 @@ def test_slice() -> None:
 
 
 def test_fill() -> None:
-    """Row 1.11: 1, 3, 5, .. as many as the input says."""
+    """tensorrt-features.md#1.11: 1, 3, 5, .. as many as the input says."""
     network = new_network()
     layer = network.add_fill((1,), trt.FillOperation.LINSPACE)
     layer.set_input(0, network.add_input("shape", trt.int32, (1,)))
@@ -108,7 +111,7 @@ def test_fill() -> None:
 
 
 def test_resize() -> None:
-    """Row 1.31a: twice and three times as large."""
+    """tensorrt-features.md#1.31a: twice and three times as large."""
     network = new_network()
     layer = network.add_resize(network.add_input("x", trt.float32, X.shape))
     layer.set_input(1, network.add_input("shape", trt.int32, (2,)))
@@ -119,7 +122,9 @@ def test_resize() -> None:
 
 
 def test_shapes_follow_what_the_run_finds() -> None:
-    """Rows 1.45, 6.6 and 6.8: as many elements of a row as there are that are not zero, from data to shape to data."""
+    """tensorrt-features.md#1.45, 6.6 and 6.8: as many elements of a row as there are that are not zero, from data to
+    shape to data.
+    """
     network = new_network()
     x, row = network.add_input("x", trt.float32, (2, 6)), network.add_input("row", trt.float32, (12,))
     places = network.add_non_zero(x).get_output(0)
@@ -133,7 +138,7 @@ def test_shapes_follow_what_the_run_finds() -> None:
 
 
 def test_lengths_of_inputs_need_no_run() -> None:
-    """Row 6.1: what follows from the shapes of inputs is known once they are."""
+    """tensorrt-features.md#6.1: what follows from the shapes of inputs is known once they are."""
     network = new_network()
     x = network.add_input("x", trt.float32, (-1, 6))
     lengths = network.add_shape(x).get_output(0)

@@ -1,4 +1,4 @@
-"""Ops that are defined by other ops: in the model, and in ONNX (feature 11.14)."""
+"""Ops that are defined by other ops: in the model, and in ONNX (tensorrt-features.md#11.14)."""
 
 from __future__ import annotations
 

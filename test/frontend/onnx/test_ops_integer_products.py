@@ -1,4 +1,6 @@
-"""Convolutions and products of quantised tensors against onnxruntime, bit for bit (row 10.14: never silently other)."""
+"""Convolutions and products of quantised tensors against onnxruntime, bit for bit (tensorrt-features.md#10.14: never
+silently other).
+"""
 
 from __future__ import annotations
 

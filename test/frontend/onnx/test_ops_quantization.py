@@ -21,7 +21,7 @@ def test_quantize_and_dequantize(zero: np.ndarray | None) -> None:  # pyright: i
 
 
 def test_one_scale_per_channel() -> None:
-    """Row 10.21: the attribute `axis` of opset 13."""
+    """tensorrt-features.md#10.21: the attribute `axis` of opset 13."""
     scales = np.array([0.1, 0.2, 0.3], np.float32)
     model, feeds = one_node("QuantizeLinear", [numbers(2, 3, 4), scales, np.zeros(3, np.int8)], 13, (1, 2), axis=1)
     assert "axis = 1 : i64" in imported_text(model)
@@ -29,14 +29,14 @@ def test_one_scale_per_channel() -> None:
 
 
 def test_one_scale_for_all() -> None:
-    """Row 10.21: opset 10 has no other."""
+    """tensorrt-features.md#10.21: opset 10 has no other."""
     arrays = [numbers(3, 4), SCALE, np.array(3, np.int8)]
     assert_agrees(*one_node("QuantizeLinear", arrays, 10, (1, 2)), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("number", [0.0, -0.05, float("nan"), float("inf")])
 def test_scales_that_are_no_positive_numbers(number: float) -> None:
-    """Row 10.5: the layer is named, and its scale."""
+    """tensorrt-features.md#10.5: the layer is named, and its scale."""
     arrays = [numbers(3, 4), np.array(number, np.float32), np.array(3, np.int8)]
     model, _ = one_node("QuantizeLinear", arrays, 13, (1, 2))
     with pytest.raises(InvalidModelError, match=r"node.*: expected scales greater than 0, but .* holds"):

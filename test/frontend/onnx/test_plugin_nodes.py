@@ -30,7 +30,7 @@ def model(**attributes: Any) -> ModelProto:
 
 
 def test_node_becomes_a_plugin() -> None:
-    """Rows 11.10, 19.21: attributes are fields; the layer has the node's name."""
+    """tensorrt-features.md#11.10, 19.21: attributes are fields; the layer has the node's name."""
     creator = RepeatCreator()
     with registered(creator):
         engine = mlirt.compile(model(factor=3.0, times=2).SerializeToString(), target="cpu")
@@ -41,7 +41,9 @@ def test_node_becomes_a_plugin() -> None:
 
 
 def test_version_and_namespace() -> None:
-    """Row 11.10: the attributes `plugin_version` and `plugin_namespace` choose the creator, and are no fields."""
+    """tensorrt-features.md#11.10: the attributes `plugin_version` and `plugin_namespace` choose the creator, and are no
+    fields.
+    """
     creator = RepeatCreator()
     creator.plugin_version = "2"
     creator.field_names = None
@@ -55,7 +57,7 @@ def test_version_and_namespace() -> None:
 
 
 def test_no_creator() -> None:
-    """Rows 11.10, 31.15: the documented message."""
+    """tensorrt-features.md#11.10, 31.15: the documented message."""
     with pytest.raises(
         UnsupportedError, match=r"Repeat \(node 'rep'.*getPluginCreator\(\) could not find Plugin Repeat v"
     ):
@@ -83,7 +85,7 @@ class Fields(RepeatCreator):
 
 
 def test_fields_of_all_types() -> None:
-    """Rows 11.10, 19.4."""
+    """tensorrt-features.md#11.10, 19.4."""
     creator = Fields()
     creator.field_names = None
     given = {
@@ -122,7 +124,8 @@ def test_failing_creator() -> None:
 
 
 def test_parser_makes_plugin_layers() -> None:
-    """Row 19.21: the layer of the network shows the plugin; the builder configures it for the profile."""
+    """tensorrt-features.md#19.21: the layer of the network shows the plugin; the builder configures it for the profile.
+    """
     creator = RepeatCreator()
     with registered(creator):
         builder = trt.Builder(trt.Logger())

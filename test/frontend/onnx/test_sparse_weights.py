@@ -1,4 +1,4 @@
-"""Weights of ONNX models with two zeros in four (row 16.5)."""
+"""Weights of ONNX models with two zeros in four (tensorrt-features.md#16.5)."""
 
 from __future__ import annotations
 

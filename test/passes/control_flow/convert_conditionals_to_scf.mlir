@@ -20,7 +20,7 @@ func.func @lazy(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<4xf32> {
 
 // -----
 
-// Row 8.3 of A8, relaxed: branches may have different lengths, and the one that is taken says which.
+// tensorrt-features.md#8.3 of A8, relaxed: branches may have different lengths, and the one that is taken says which.
 // CHECK-LABEL: func.func @unequal
 // CHECK: %y = scf.if
 // CHECK: trt.define_size {symbol = "choice_0_d0", value = "8"}

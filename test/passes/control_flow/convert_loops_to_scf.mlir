@@ -44,7 +44,7 @@ func.func @both_limits(%z: tensor<f32>, %top: tensor<f32>, %n: tensor<i64>) -> t
 
 // -----
 
-// Row 7.15 of A7: a loop without an output is erased.
+// tensorrt-features.md#7.15 of A7: a loop without an output is erased.
 // CHECK-LABEL: func.func @unseen
 // CHECK-NEXT: func.return %z
 func.func @unseen(%z: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {

@@ -1,5 +1,5 @@
 // RUN: rt-opt %s --split-input-file -p infer-nesting | filecheck %s
-// Rows 7.13 and 7.14 of A7, rows 8.4 and 8.8 of A8.
+// tensorrt-features.md#7.13 and 7.14 of A7, tensorrt-features.md#8.4 and 8.8 of A8.
 // What depends on the inside of a loop or branch is inside; what does not is outside.
 
 // CHECK-LABEL: func.func @loop_in_loop

@@ -75,7 +75,7 @@ SPELLINGS = st.builds(
 @settings(max_examples=12, deadline=None)
 @given(spelling=SPELLINGS)
 def test_every_spelling(way: str, spelling: Spelling) -> None:
-    """Row 7.19: one layer is left, and no loop."""
+    """tensorrt-features.md#7.19: one layer is left, and no loop."""
     module = recognized(way, spelling)
     (layer,) = layers_in(module)
     assert str(layer.cell.data) == spelling.cell

@@ -65,6 +65,6 @@ def refuse(body: str, result: str = "%y") -> None:
     ],
 )
 def test_refusals(body: str, result: str, message: str) -> None:
-    """Rows 7.4, 7.5, 7.7 and 7.13, rows 8.1, 8.7 and 8.9."""
+    """tensorrt-features.md#7.4, 7.5, 7.7 and 7.13, tensorrt-features.md#8.1, 8.7 and 8.9."""
     with pytest.raises(InvalidModelError, match=message):
         refuse(body, result)

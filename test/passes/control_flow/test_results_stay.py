@@ -58,7 +58,7 @@ PASSES = [
 @pytest.mark.parametrize("passes", PASSES)
 @pytest.mark.parametrize("count", [0, 1, 6])
 def test_results(passes: str, count: int) -> None:
-    """Row 7.19."""
+    """tensorrt-features.md#7.19."""
     generator = np.random.default_rng(count)
     shapes = {"x": (6, 1, 8), "w": (8, 4), "r": (4, 4), "z": (1, 4)}
     feeds: dict[str, Array] = {name: generator.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}

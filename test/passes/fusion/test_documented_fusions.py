@@ -1,6 +1,6 @@
 """TensorRT's documented fusions (section 23): what runs, under which names, and that it computes the same.
 
-Rows 23.1, 23.2, 23.4 to 23.14, 23.16 to 23.18, 23.20 to 23.25, 23.29.
+tensorrt-features.md#23.1, 23.2, 23.4 to 23.14, 23.16 to 23.18, 23.20 to 23.25, 23.29.
 
 Each pattern is compiled twice: as it is, and with the tensors inside of it as outputs too, which nothing may then be
 fused over. Both must give what the layers give one by one.
@@ -126,7 +126,7 @@ def test_pattern(row: str, steps: Sequence[Step], expected: list[str]) -> None:
 
 
 def test_nothing_is_fused_over_an_output() -> None:
-    """Rows 23.2, 23.11 and 23.16: who reads a tensor in between still gets it."""
+    """tensorrt-features.md#23.2, 23.11 and 23.16: who reads a tensor in between still gets it."""
     for steps in ([CONVOLUTION, RELU], [softmax(1), unary(Unary.LOG)], [squared, reduced(SUM, [1])]):
         module, _ = fused(chain(steps, SHAPE, [0, 1]))
         assert [one.partition(": ")[2] for one in launches(module)] == ["a", "b"]
@@ -134,7 +134,8 @@ def test_nothing_is_fused_over_an_output() -> None:
 
 @pytest.mark.parametrize("steps", [[CONVOLUTION, pairs], [CONVOLUTION, RELU, pairs]], ids=["bare", "activated"])
 def test_a_convolution_pools_its_results(steps: Sequence[Step]) -> None:
-    """Row 23.14, on a CPU: once channels lie in blocks. Where the convolution is an output, both run."""
+    """tensorrt-features.md#23.14, on a CPU: once channels lie in blocks. Where the convolution is an output, both run.
+    """
     feeds = {"x": random_array(*SHAPE, seed=7)}
     last = len(steps) - 1
     name = " + ".join("abc"[: len(steps)])
@@ -150,7 +151,7 @@ def test_a_convolution_pools_its_results(steps: Sequence[Step]) -> None:
 
 @pytest.mark.parametrize("steps", [[softmax(1)], [softmax(1), unary(Unary.LOG)]], ids=["shares", "logarithms"])
 def test_shares_of_the_largest_scores(steps: Sequence[Step]) -> None:
-    """Row 23.17, on a CPU: of 256 shares 4 are computed. Where the shares are an output, all are."""
+    """tensorrt-features.md#23.17, on a CPU: of 256 shares 4 are computed. Where the shares are an output, all are."""
     shape, last = (3, 256, 2), len(steps)
     feeds = {"x": random_array(*shape, seed=7)}
     name = " + ".join("abc"[: last + 1])

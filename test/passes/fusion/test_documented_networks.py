@@ -43,7 +43,9 @@ def named(layer: trt.ILayer, name: str) -> trt.ITensor:
 
 @pytest.mark.parametrize(("stride", "count"), [((1, 1), 1), ((2, 2), 2)])
 def test_convolutions_of_one_input(stride: tuple[int, int], count: int) -> None:
-    """Row 23.26: few channels each, so that one kernel has package for both; another stride is another convolution."""
+    """tensorrt-features.md#23.26: few channels each, so that one kernel has package for both; another stride is another
+    convolution.
+    """
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 16, 8, 8))
     outputs: list[trt.ITensor] = []
@@ -59,7 +61,7 @@ def test_convolutions_of_one_input(stride: tuple[int, int], count: int) -> None:
 
 
 def test_parts_are_written_into_the_whole() -> None:
-    """Row 23.27: both producers write in place; an input of the network is copied."""
+    """tensorrt-features.md#23.27: both producers write in place; an input of the network is copied."""
     network = new_network()
     x = network.add_input("x", trt.float32, (2, 4))
     parts = [named(network.add_activation(x, Activation.TANH), "a"), named(network.add_unary(x, Unary.SIN), "b"), x]
@@ -72,7 +74,7 @@ def test_parts_are_written_into_the_whole() -> None:
 
 
 def test_what_nobody_reads_and_what_is_known() -> None:
-    """Rows 23.28 and 23.30: neither the dead layer nor the one of constants runs."""
+    """tensorrt-features.md#23.28 and 23.30: neither the dead layer nor the one of constants runs."""
     network = new_network()
     x = network.add_input("x", trt.float32, (2, 4))
     network.add_unary(x, Unary.EXP).name = "dead"
@@ -83,7 +85,9 @@ def test_what_nobody_reads_and_what_is_known() -> None:
 
 @pytest.mark.parametrize("cubic", [None, 0.044715, 0.0457])
 def test_gelu_of_layers(cubic: float | None) -> None:
-    """Row 23.19: by the error function, by tanh, and by a formula that is nearly but not quite the latter."""
+    """tensorrt-features.md#23.19: by the error function, by tanh, and by a formula that is nearly but not quite the
+    latter.
+    """
     network = new_network()
     x = network.add_input("x", trt.float32, (2, 64))
 
@@ -108,7 +112,7 @@ def test_gelu_of_layers(cubic: float | None) -> None:
 @pytest.mark.filterwarnings("ignore:Issues were encountered when converting weights")  # one is subnormal
 @pytest.mark.parametrize(("target", "precision"), [("cpu", "fp32"), ("cuda", "fp32"), ("cuda", "fp16")])
 def test_gelu_behind_a_convolution(target: str, precision: str) -> None:
-    """Row 23.3, in single precision too: all of the formula is the convolution's epilogue."""
+    """tensorrt-features.md#23.3, in single precision too: all of the formula is the convolution's epilogue."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 16, 6, 6))
     kernel = random_array(16, 16, 3, 3) / np.float32(12)
@@ -129,7 +133,7 @@ def test_gelu_behind_a_convolution(target: str, precision: str) -> None:
 
 
 def test_convolutions_by_depth_and_by_point() -> None:
-    """Row 23.15 in floating point: both stay, each with the activation behind it."""
+    """tensorrt-features.md#23.15 in floating point: both stay, each with the activation behind it."""
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 16, 6, 6))
     depth = network.add_convolution_nd(x, 16, (3, 3), random_array(16, 1, 3, 3))
@@ -142,7 +146,9 @@ def test_convolutions_by_depth_and_by_point() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pointwise_graphs(seed: int) -> None:
-    """Rows 24.1, 24.4 and 24.5: all eligible layers at random, with rows that are repeated and several outputs."""
+    """tensorrt-features.md#24.1, 24.4 and 24.5: all eligible layers at random, with rows that are repeated and several
+    outputs.
+    """
     rng = np.random.default_rng(seed)
     network = new_network()
     tensors = [network.add_input(name, trt.float32, shape) for name, shape in (("x", (3, 5)), ("row", (1, 5)))]
@@ -169,7 +175,7 @@ def test_pointwise_graphs(seed: int) -> None:
 
 
 def test_a_long_chain() -> None:
-    """Row 24.3: 200 layers, compiled."""
+    """tensorrt-features.md#24.3: 200 layers, compiled."""
     steps = [activation(Activation.SIGMOID), activation(Activation.LEAKY_RELU, 0.5), activation(Activation.TANH)]
     network = chain([steps[number % 3] for number in range(200)], (2, 4), [199])
     feeds = {"x": random_array(2, 4)}
@@ -186,7 +192,7 @@ def product(network: trt.INetworkDefinition, x: trt.ITensor, columns: int, seed:
 
 @pytest.mark.parametrize(("target", "count"), [("cpu", 3), ("cuda", 1)])
 def test_layer_normalization_of_layers(target: str, count: int) -> None:
-    """Row 25.1: mean, variance and the rest; one launch on a GPU."""
+    """tensorrt-features.md#25.1: mean, variance and the rest; one launch on a GPU."""
     network = new_network()
     x = network.add_input("x", trt.float32, (4, 64))
     average = trt.ReduceOperation.AVG
@@ -201,7 +207,9 @@ def test_layer_normalization_of_layers(target: str, count: int) -> None:
 
 
 def test_epilogues_and_transposes_of_products() -> None:
-    """Rows 25.3 and 25.5: bias and ReLU are part of the product, and so is the transposition in front of it."""
+    """tensorrt-features.md#25.3 and 25.5: bias and ReLU are part of the product, and so is the transposition in front
+    of it.
+    """
     network = new_network()
     x = network.add_input("x", trt.float32, (16, 8))
     transposed = network.add_shuffle(x)
@@ -215,7 +223,9 @@ def test_epilogues_and_transposes_of_products() -> None:
 @pytest.mark.filterwarnings("ignore:Issues were encountered when converting weights")  # two are subnormal
 @pytest.mark.parametrize(("target", "precision"), [("cpu", "fp32"), ("cuda", "fp16")])
 def test_attention_of_layers(target: str, precision: str) -> None:
-    """Rows 25.2, 25.4 and 25.6: one product gives queries, keys and values, the scale is part of the attention."""
+    """tensorrt-features.md#25.2, 25.4 and 25.6: one product gives queries, keys and values, the scale is part of the
+    attention.
+    """
     network = new_network()
     x = network.add_input("x", trt.float32, (1, 32, 64))
     query, key, value = (product(network, x, 64, seed) for seed in range(3))

@@ -1,4 +1,5 @@
-"""Weights of which half precision loses something are counted, and one warning tells of all (row 4.2)."""
+"""Weights of which half precision loses something are counted, and one warning tells of all (tensorrt-features.md#4.2).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def converted(weights: str) -> None:
 
 
 def test_subnormal_weights_are_told_of_4_2() -> None:
-    """Row 4.2."""
+    """tensorrt-features.md#4.2."""
     with pytest.warns(UserWarning, match="1 weights are affected by this issue: Detected subnormal FP16 values"):
         converted("[[[[1.0]], [[3.0e-5]]], [[[2.0]], [[1.0]]]]")
 
@@ -68,7 +69,9 @@ def test_nothing_is_said_of_others(name: str) -> None:
 
 
 def test_an_overflow_is_seen_in_the_outputs_4_12() -> None:
-    """Row 4.12: an overflow of half precision leaves infinity in the outputs, which is what --validate looks for."""
+    """tensorrt-features.md#4.12: an overflow of half precision leaves infinity in the outputs, which is what --validate
+    looks for.
+    """
     ctx = new_context()
     module, _ = parse_source(ctx, network("300.0"), "network.mlir")
     given = {"x": np.full((1, 2, 4, 4), 300.0, np.float32)}

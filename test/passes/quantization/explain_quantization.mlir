@@ -1,7 +1,7 @@
 // RUN: rt-opt %s --split-input-file -p explain-quantization | filecheck %s
 // RUN: rt-opt %s --split-input-file -p explain-quantization --print-quantization-report -o /dev/null 2>&1 | filecheck %s --check-prefix=REPORT
 
-// Row 10.22: why a pair does not meet a layer of integers.
+// tensorrt-features.md#10.22: why a pair does not meet a layer of integers.
 // CHECK: builtin.module attributes {trt.quantization = {{\[}}["dequantize", "is read in f32 by softmax (trt.softmax)"],
 // CHECK-SAME: ["plain weights", "stays f32: its weights are not dequantised from integers"],
 // CHECK-SAME: ["input", "rounds what comes from outside"],

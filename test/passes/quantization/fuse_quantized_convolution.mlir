@@ -1,7 +1,7 @@
 // RUN: rt-opt %s --split-input-file -p fuse-quantized-convolution,dce --print-debuginfo | filecheck %s
 
-// Row 26.1: bytes in, bytes out; the bias -0.3 is -200 in units of 0.05 * 0.03, the zero point takes 120 * (5 * 2) from it
-// (10.19). The rectifier is what the unsigned result does anyway.
+// tensorrt-features.md#26.1: bytes in, bytes out; the bias -0.3 is -200 in units of 0.05 * 0.03, the zero point takes
+// 120 * (5 * 2) from it (10.19). The rectifier is what the unsigned result does anyway.
 // CHECK-LABEL: @with_rectifier
 // CHECK: [[K:%.*]] = trt.constant {value = dense<5> : tensor<1x2x1x1xi8>} : tensor<1x2x1x1xi8>
 // CHECK: [[B:%.*]] = trt.constant {value = dense<-1400> : tensor<1xi32>} : tensor<1xi32>
@@ -30,8 +30,8 @@ func.func @with_rectifier(%q: tensor<1x2x4x4xui8>) -> tensor<1x1x5x5xui8> {
 
 // -----
 
-// Row 26.3: without a quantisation behind it, the result is float32. Weights of ui8 lose their zero point, and each kernel
-// has its scale.
+// tensorrt-features.md#26.3: without a quantisation behind it, the result is float32. Weights of ui8 lose their zero
+// point, and each kernel has its scale.
 // CHECK-LABEL: @without_quantization
 // CHECK: [[K:%.*]] = trt.constant {value = dense<{{\[\[\[\[}}-128]]], {{\[\[\[}}127]]]]> : tensor<2x1x1x1xi8>}
 // CHECK: [[C:%.*]] = trt.convolution %q, [[K]] : (tensor<1x1x4x4xi8>, tensor<2x1x1x1xi8>) -> tensor<1x2x4x4xi32>
@@ -72,7 +72,7 @@ func.func @activations_that_stay(%q: tensor<1x1x4x4xi8>) -> tensor<1x1x4x4xi8> {
 
 // -----
 
-// Row 10.5: activations with one scale per channel are not for sums over channels.
+// tensorrt-features.md#10.5: activations with one scale per channel are not for sums over channels.
 // CHECK-LABEL: @scales_of_input_channels
 // CHECK: trt.convolution {{.*}} -> tensor<1x1x4x4xf32>
 func.func @scales_of_input_channels(%q: tensor<1x2x4x4xi8>) -> tensor<1x1x4x4xf32> {

@@ -1,7 +1,7 @@
 // RUN: rt-opt %s --split-input-file -p fuse-quantized-products,dce --print-debuginfo | filecheck %s
 
-// Rows 26.1 and 10.6: one scale per column; the zero point 3 takes 3 * (1 + 2) from the first column, 3 * (4 - 5) from the
-// second.
+// tensorrt-features.md#26.1 and 10.6: one scale per column; the zero point 3 takes 3 * (1 + 2) from the first column, 3
+// * (4 - 5) from the second.
 // CHECK-LABEL: @columns_with_scales
 // CHECK: [[W:%.*]] = trt.constant {value = dense<{{\[\[}}1, 4], [2, -5]]> : tensor<2x2xi8>}
 // CHECK: [[P:%.*]] = trt.matrix_multiply %q, [[W]] : (tensor<3x2xi8>, tensor<2x2xi8>) -> tensor<3x2xi32> loc("product")
@@ -27,7 +27,7 @@ func.func @columns_with_scales(%q: tensor<3x2xi8>) -> tensor<3x2xi8> {
 
 // -----
 
-// Row 10.19: a bias of int32 in units of both scales joins the sum as it is.
+// tensorrt-features.md#10.19: a bias of int32 in units of both scales joins the sum as it is.
 // CHECK-LABEL: @with_bias
 // CHECK: [[P:%.*]] = trt.matrix_multiply %q, {{%.*}} {rhs_op = #trt<matrix_operation transpose>} : (tensor<3x2xui8>, tensor<2x2xi8>) -> tensor<3x2xi32>
 // CHECK: [[C:%.*]] = trt.constant {value = dense<{{\[\[}}1000, -7]]> : tensor<1x2xi32>}

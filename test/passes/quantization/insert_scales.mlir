@@ -1,7 +1,7 @@
 // RUN: rt-opt %s --split-input-file -p insert-scales | filecheck %s
 
 // A tensor is rounded once, behind the layer that makes it, for all products that read it; the last product rounds its
-// operands as others do, but what comes behind it stays float32 (feature 9.24).
+// operands as others do, but what comes behind it stays float32 (tensorrt-features.md#9.24).
 // CHECK-LABEL: @main
 // CHECK-DAG: [[S:%.*]] = trt.constant {value = dense<1.000000e+00> : tensor<f32>}
 // CHECK: [[Q:%.*]] = trt.quantize %x, [[S]] : (tensor<1x2x4x4xf32>, tensor<f32>) -> tensor<1x2x4x4xi8>

@@ -1,6 +1,7 @@
 // RUN: rt-opt %s --split-input-file -p propagate-quantization,dce --print-debuginfo | filecheck %s
 
-// Rows 10.7, 26.4, 26.5: the maximum of integers stands for the maximum of numbers; the layer behind reads both late.
+// tensorrt-features.md#10.7, 26.4, 26.5: the maximum of integers stands for the maximum of numbers; the layer behind
+// reads both late.
 // CHECK-LABEL: @dequantized_late
 // CHECK: [[P:%.*]] = trt.pooling max %x {window = array<i64: 2, 2>} : (tensor<1x2x4x4xi8>) -> tensor<1x2x3x3xi8> loc("pool")
 // CHECK: [[T:%.*]] = trt.shuffle [[P]] {first_transpose = array<i64: 0, 2, 3, 1>} : (tensor<1x2x3x3xi8>) -> tensor<1x3x3x2xi8>

@@ -68,7 +68,7 @@ func.func @products(%q: tensor<4x3xui8>) -> (tensor<4x2xui8>, tensor<4x2xui8>) {
 
 // -----
 
-// A layer that is asked to compute in float32 does so (features 4.11, 10.2).
+// A layer that is asked to compute in float32 does so (tensorrt-features.md#4.11, 10.2).
 // CHECK-LABEL: @asked
 // CHECK: trt.convolution {{%.*}}, %w
 func.func @asked(%q: tensor<1x1x2x2xui8>) -> tensor<1x1x2x2xui8> {

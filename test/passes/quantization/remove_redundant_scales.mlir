@@ -1,6 +1,6 @@
 // RUN: rt-opt %s --split-input-file -p remove-redundant-scales --print-debuginfo | filecheck %s
 
-// Row 26.6.
+// tensorrt-features.md#26.6.
 // CHECK-LABEL: @chain
 // CHECK: [[D:%.*]] = trt.dequantize %x, %s, %z
 // CHECK-NEXT: func.return [[D]]

@@ -21,7 +21,7 @@ def test_the_documented_text() -> None:
 
 
 def test_channels_follow_in_lines_of_the_same_form() -> None:
-    """Row 9.10: whoever reads all lines as scales can do so."""
+    """tensorrt-features.md#9.10: whoever reads all lines as scales can do so."""
     numbers = [np.array(pair, np.float32) for pair in ([-1.0, 0.0], [0.5, 2.0], [-0.25, 1.0])]
     text = write_cache("MinMaxCalibration", {"x": 0.5, "y": 1.0}, {"x": ChannelStatistics(*numbers)})
     assert text.decode().splitlines()[1:] == [

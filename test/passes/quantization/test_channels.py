@@ -191,14 +191,14 @@ GATE = """
 
 
 def test_factors_of_channels_stay_float() -> None:
-    """Row 9.5: a convolution of a single pixel gains nothing, and all pixels would have its error."""
+    """tensorrt-features.md#9.5: a convolution of a single pixel gains nothing, and all pixels would have its error."""
     ranges = ", ".join(f"{name} = 1.0 : f64" for name in "xmegz")
     module = compiled(f"trt.ranges = {{{ranges}}}", GATE, "insert-scales")
     assert sum(op.name == "trt.quantize" for op in module.walk()) == 1
 
 
 def test_small_products_stay_float() -> None:
-    """Row 9.5: a few channels at the beginning, whose sums are short; asked to be int8 they are."""
+    """tensorrt-features.md#9.5: a few channels at the beginning, whose sums are short; asked to be int8 they are."""
     images, wide = "tensor<1x2x64x64xf32>", "tensor<1x256x64x64xf32>"
     ranges = ", ".join(f"{name} = 1.0 : f64" for name in "xay")
 

@@ -1,4 +1,6 @@
-"""Rows 10.7, 10.8: layers that move or compare give the same integers in front of and behind a rounding."""
+"""tensorrt-features.md#10.7, 10.8: layers that move or compare give the same integers in front of and behind a
+rounding.
+"""
 
 from __future__ import annotations
 

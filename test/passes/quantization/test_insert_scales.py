@@ -42,7 +42,7 @@ def count(module: ModuleOp, name: str) -> int:
 
 
 def test_weights_are_rounded_to_nearest_with_ties_up() -> None:
-    """Rows 9.2, 10.17: per output channel, in [-127, 127]."""
+    """tensorrt-features.md#9.2, 10.17: per output channel, in [-127, 127]."""
     weights = np.array([[127.0, 0.5, -0.5, 1.5, -1.5], [-254.0, 1.0, -1.0, 3.0, 0.0]], np.float32)
     integers, scales = rounded_weights(weights, 0)
     assert scales.tolist() == [1.0, 2.0]
@@ -59,7 +59,7 @@ def test_weights_of_zeros_and_of_the_smallest_numbers_have_a_scale() -> None:
 
 
 def test_a_missing_range_makes_its_readers_and_maker_fall_back() -> None:
-    """Rows 9.4, 9.21."""
+    """tensorrt-features.md#9.4, 9.21."""
     body = f"{LAYERS} %y = trt.convolution %b, %w : ({IMAGE}, {KERNEL}) -> {IMAGE}"
     with pytest.warns(UserWarning, match="Missing scale and zero-point for tensor b, expect fall back to non-int8"):
         module = with_scales(body, {"x": 1.0, "a": 1.0})
@@ -77,19 +77,19 @@ def test_ranges_that_follow_need_not_be_given() -> None:
 
 
 def test_ranges_of_another_network_are_refused() -> None:
-    """Row 31.7."""
+    """tensorrt-features.md#31.7."""
     with pytest.raises(InvalidInputError, match="Could not find scales for tensor 'x'"):
         with_scales(f"{LAYERS} %y = trt.unary neg %b : ({IMAGE}) -> {IMAGE}", {"other": 1.0})
 
 
 def test_a_uniformly_zero_tensor_has_some_scale() -> None:
-    """Row 9.22."""
+    """tensorrt-features.md#9.22."""
     module = with_scales(f"{LAYERS} %y = trt.unary neg %b : ({IMAGE}) -> {IMAGE}", ALL | {"x": 0.0})
     assert count(module, "trt.quantize") == 2
 
 
 def test_explicit_networks_are_left_alone() -> None:
-    """Row 10.1."""
+    """tensorrt-features.md#10.1."""
     body = f"""{LAYERS} %s = trt.constant {{value = dense<1.0> : tensor<f32>}} : tensor<f32>
       %q = trt.quantize %b, %s : ({IMAGE}, tensor<f32>) -> tensor<1x1x4x4xi8>
       %y = trt.dequantize %q, %s : (tensor<1x1x4x4xi8>, tensor<f32>) -> {IMAGE}"""
@@ -106,13 +106,13 @@ BEHIND = f"""{LAYERS}
 
 
 def test_behind_the_last_product_all_is_float() -> None:
-    """Row 9.24, the heuristic."""
+    """tensorrt-features.md#9.24, the heuristic."""
     module = with_scales(f"{BEHIND} %y = trt.unary neg %s : ({IMAGE}) -> {IMAGE}", ALL)
     assert count(module, "trt.quantize") == 2, "the input and a; the operands of the addition stay float32"
 
 
 def test_an_output_of_int8_needs_no_smoothing() -> None:
-    """Row 9.24, exception: the output is INT8."""
+    """tensorrt-features.md#9.24, exception: the output is INT8."""
     body = f"""{BEHIND} %f = trt.constant {{value = dense<1.0> : tensor<f32>}} : tensor<f32>
       %y = trt.quantize %s, %f : ({IMAGE}, tensor<f32>) -> tensor<1x1x4x4xi8>"""
     module = with_scales(body, ALL, results="%y : tensor<1x1x4x4xi8>")
@@ -120,14 +120,14 @@ def test_an_output_of_int8_needs_no_smoothing() -> None:
 
 
 def test_a_layer_that_is_asked_to_be_int8_is_not_smoothed() -> None:
-    """Row 9.24, exception: a layer on the way is constrained."""
+    """tensorrt-features.md#9.24, exception: a layer on the way is constrained."""
     body = BEHIND.replace("sum %b, %c :", 'sum %b, %c {trt.precision = "int8"} :')
     module = with_scales(f"{body} %y = trt.unary neg %s : ({IMAGE}) -> {IMAGE}", ALL)
     assert count(module, "trt.quantize") == 3
 
 
 def test_a_way_without_products_is_not_smoothed() -> None:
-    """Row 9.24, exception: the output is not made by a product, though it is read by one."""
+    """tensorrt-features.md#9.24, exception: the output is not made by a product, though it is read by one."""
     body = f"""{LAYERS} %p = trt.pooling average %x {{window = array<i64: 1, 1>}} : ({IMAGE}) -> {IMAGE}
       %y = trt.convolution %p, %w : ({IMAGE}, {KERNEL}) -> {IMAGE}"""
     module = with_scales(body, ALL | {"p": 1.0}, results=f"%y, %p : {IMAGE}, {IMAGE}")
@@ -136,14 +136,14 @@ def test_a_way_without_products_is_not_smoothed() -> None:
 
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_layers_stay_float_by_name(name: str) -> None:
-    """Row 4.11: a layer that is asked to compute in float32 reads float32."""
+    """tensorrt-features.md#4.11: a layer that is asked to compute in float32 reads float32."""
     body = f"{LAYERS} %y = trt.unary neg %b : ({IMAGE}) -> {IMAGE}"
     module = with_scales(body, ALL, f'trt.layer_precisions = {{"{name}" = "fp32"}}')
     assert count(module, "trt.quantize") == 1
 
 
 def test_depthwise_convolutions_stay_float() -> None:
-    """Row 9.5: bytes only where they are faster."""
+    """tensorrt-features.md#9.5: bytes only where they are faster."""
     images, one_each = "tensor<1x4x4x4xf32>", "tensor<4x1x1x1xf32>"
     text = f"""func.func @main(%x: {images}) -> {images} {{
       %w = trt.constant {{value = dense<1.0> : {one_each}}} : {one_each}

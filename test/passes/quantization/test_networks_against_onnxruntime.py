@@ -1,4 +1,6 @@
-"""Row 10.16: quantised networks give the integers that onnxruntime gives, up to the scale at their end."""
+"""tensorrt-features.md#10.16: quantised networks give the integers that onnxruntime gives, up to the scale at their
+end.
+"""
 
 from __future__ import annotations
 

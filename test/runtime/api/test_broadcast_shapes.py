@@ -1,4 +1,6 @@
-"""Two dimensions of -1 that a run makes 1 and 5 broadcast by TensorRT's names (rows 1.10a, 1.22a, 1.23, 1.35)."""
+"""Two dimensions of -1 that a run makes 1 and 5 broadcast by TensorRT's names (tensorrt-features.md#1.10a, 1.22a, 1.23,
+1.35).
+"""
 
 from __future__ import annotations
 

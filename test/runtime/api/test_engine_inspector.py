@@ -51,7 +51,9 @@ def layers_of(inspector: trt.EngineInspector) -> list[dict[str, Any]]:
 
 
 def test_tensors_lead_from_layer_to_layer(built: tuple[bytes, CollectingLogger]) -> None:
-    """Rows 17.3, 17.4: names, dimensions and formats; what a layer reads, an input is or another layer gives."""
+    """tensorrt-features.md#17.3, 17.4: names, dimensions and formats; what a layer reads, an input is or another layer
+    gives.
+    """
     engine = opened(built[0], trt.Runtime(built[1]))
     inspector, context = engine.create_engine_inspector(), engine.create_execution_context()
     assert layers_of(inspector)[-1]["Outputs"][0]["Format/Datatype"] == "N/A due to dynamic shapes"
@@ -73,7 +75,7 @@ def test_tensors_lead_from_layer_to_layer(built: tuple[bytes, CollectingLogger])
 
 
 def test_dimensions_of_a_context(built: tuple[bytes, CollectingLogger]) -> None:
-    """Row 17.4: -1 until a context knows the shapes."""
+    """tensorrt-features.md#17.4: -1 until a context knows the shapes."""
     engine = opened(built[0], trt.Runtime(built[1]))
     inspector, context = engine.create_engine_inspector(), engine.create_execution_context()
     (first,) = layers_of(inspector)[0]["Inputs"]
@@ -85,12 +87,14 @@ def test_dimensions_of_a_context(built: tuple[bytes, CollectingLogger]) -> None:
 
 
 def test_fusions_are_in_the_log(built: tuple[bytes, CollectingLogger]) -> None:
-    """Row 17.18."""
+    """tensorrt-features.md#17.18."""
     assert "Fused into one convolution: conv + relu" in built[1].text(trt.Severity.INFO)
 
 
 def test_recorders_are_inherited(built: tuple[bytes, CollectingLogger]) -> None:
-    """Rows 17.12, 17.14: what an object makes reports where it does, until it has a recorder of its own."""
+    """tensorrt-features.md#17.12, 17.14: what an object makes reports where it does, until it has a recorder of its
+    own.
+    """
     recorder, own, logger = CollectingRecorder(), CollectingRecorder(), CollectingLogger()
     runtime = trt.Runtime(logger)
     runtime.error_recorder = recorder

@@ -46,7 +46,7 @@ def engine() -> trt.ICudaEngine:
 
 
 def test_tensors_of_the_engine(engine: trt.ICudaEngine) -> None:
-    """Rows 12.10, 12.18, 13.6, 13.20."""
+    """tensorrt-features.md#12.10, 12.18, 13.6, 13.20."""
     names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
     assert names == ["x", "y", "shape"]
     assert [engine.get_tensor_mode(name) for name in names] == [trt.TensorIOMode.INPUT, OUTPUT, OUTPUT]
@@ -63,7 +63,7 @@ def test_tensors_of_the_engine(engine: trt.ICudaEngine) -> None:
 
 
 def test_bindings_of_old(engine: trt.ICudaEngine) -> None:
-    """Rows 3.18, 12.17."""
+    """tensorrt-features.md#3.18, 12.17."""
     with pytest.warns(DeprecationWarning, match="Use get_tensor_shape instead"):
         assert engine.get_binding_shape(0) == (-1, 3)
     with pytest.warns(DeprecationWarning, match="Use num_io_tensors instead"):
@@ -81,7 +81,7 @@ def test_bindings_of_old(engine: trt.ICudaEngine) -> None:
 
 
 def test_shapes_are_checked(engine: trt.ICudaEngine) -> None:
-    """Rows 12.9, 12.11, 12.13, 12.14."""
+    """tensorrt-features.md#12.9, 12.11, 12.13, 12.14."""
     context = engine.create_execution_context()
     assert context.infer_shapes() == ["x"]
     assert not context.all_binding_shapes_specified
@@ -100,7 +100,7 @@ def test_shapes_are_checked(engine: trt.ICudaEngine) -> None:
 
 
 def test_run_by_names(engine: trt.ICudaEngine) -> None:
-    """Rows 13.2, 13.5: arrays and addresses."""
+    """tensorrt-features.md#13.2, 13.5: arrays and addresses."""
     context = engine.create_execution_context()
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     y, shape = np.empty_like(x), np.empty(2, np.int32)
@@ -137,7 +137,7 @@ def test_arrays_that_do_not_fit_are_refused(engine: trt.ICudaEngine) -> None:
 
 
 def test_run_by_bindings(engine: trt.ICudaEngine) -> None:
-    """Rows 13.3, 13.4."""
+    """tensorrt-features.md#13.3, 13.4."""
     context = engine.create_execution_context()
     x = np.ones((1, 3), np.float32)
     y, shape = np.empty_like(x), np.empty(2, np.int32)
@@ -166,7 +166,7 @@ class Allocator(trt.IOutputAllocator):
 
 
 def test_output_allocator(engine: trt.ICudaEngine) -> None:
-    """Row 12.15."""
+    """tensorrt-features.md#12.15."""
     context, allocator = engine.create_execution_context(), Allocator()
     x, shape = np.ones((2, 3), np.float32), np.empty(2, np.int32)
     assert context.set_input_shape("x", x.shape)
@@ -193,7 +193,7 @@ class Times(trt.IProfiler):
 
 
 def test_profiler(engine: trt.ICudaEngine) -> None:
-    """Rows 17.6, 17.7."""
+    """tensorrt-features.md#17.6, 17.7."""
     context, times = engine.create_execution_context(), Times()
     x = np.ones((1, 3), np.float32)
     y, shape = np.empty_like(x), np.empty(2, np.int32)
@@ -212,7 +212,7 @@ def test_profiler(engine: trt.ICudaEngine) -> None:
 
 
 def test_contexts_are_independent() -> None:
-    """Row 13.8."""
+    """tensorrt-features.md#13.8."""
     engine = dynamic_engine(trt.ProfilingVerbosity.DETAILED, profiles=2)
     first, second = (engine.create_execution_context() for _ in range(2))
     assert second.set_optimization_profile_async(1, 0)
@@ -228,7 +228,7 @@ def test_plan_is_serialized_again(engine: trt.ICudaEngine) -> None:
 
 
 def test_damaged_plan_is_none() -> None:
-    """Row 13.1."""
+    """tensorrt-features.md#13.1."""
     runtime = trt.Runtime(LOGGER)
     assert runtime.deserialize_cuda_engine(b"no plan") is None
     assert "deserializeCudaEngine" in LOGGER.text()
@@ -238,7 +238,7 @@ def test_damaged_plan_is_none() -> None:
 
 
 def test_inspector_says_all(engine: trt.ICudaEngine) -> None:
-    """Rows 17.1, 17.3."""
+    """tensorrt-features.md#17.1, 17.3."""
     inspector = engine.create_engine_inspector()
     told = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
     assert told["Bindings"] == ["x", "y", "shape"]
@@ -266,7 +266,7 @@ def test_inspector_says_which_shapes_are_kept(engine: trt.ICudaEngine) -> None:
 
 @pytest.mark.parametrize("verbosity", [trt.ProfilingVerbosity.LAYER_NAMES_ONLY, trt.ProfilingVerbosity.NONE])
 def test_inspector_says_less(verbosity: trt.ProfilingVerbosity) -> None:
-    """Row 17.2."""
+    """tensorrt-features.md#17.2."""
     inspector = dynamic_engine(verbosity).create_engine_inspector()
     told = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
     names = verbosity is trt.ProfilingVerbosity.LAYER_NAMES_ONLY

@@ -53,7 +53,7 @@ def doubling_or_squaring() -> trt.INetworkDefinition:
 
 
 def test_loops_and_branches() -> None:
-    """Rows 7.18, 17.1 and 17.3: on a CPU it is the thread in front of the decision that decides."""
+    """tensorrt-features.md#7.18, 17.1 and 17.3: on a CPU it is the thread in front of the decision that decides."""
     engine = engine_of(doubling_or_squaring(), trt.ProfilingVerbosity.DETAILED)
     told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
     assert [set(one) for one in told["Decisions"]] == [{"kind", "layers", "decided_by"}] * 2
@@ -79,7 +79,7 @@ def test_what_is_decided_when_the_engine_is_built_is_no_decision() -> None:
 
 @pytest.mark.parametrize("verbosity", [trt.ProfilingVerbosity.LAYER_NAMES_ONLY, trt.ProfilingVerbosity.NONE])
 def test_without_details(verbosity: trt.ProfilingVerbosity) -> None:
-    """Row 17.2: decisions name layers, and so are told wherever names are."""
+    """tensorrt-features.md#17.2: decisions name layers, and so are told wherever names are."""
     inspector = engine_of(doubling_or_squaring(), verbosity).create_engine_inspector()
     told = json.loads(inspector.get_engine_information(trt.LayerInformationFormat.JSON))
     assert ("Decisions" in told) == (verbosity is trt.ProfilingVerbosity.LAYER_NAMES_ONLY)

@@ -1,4 +1,6 @@
-"""Shapes of outputs are known once the values of shapes are, and values are held to the profile (rows 12.11, 12.12)."""
+"""Shapes of outputs are known once the values of shapes are, and values are held to the profile
+(tensorrt-features.md#12.11, 12.12).
+"""
 
 from __future__ import annotations
 

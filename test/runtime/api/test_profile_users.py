@@ -1,4 +1,6 @@
-"""Each optimization profile of an engine with dynamic inputs has one execution context at most (rows 12.7, 13.9)."""
+"""Each optimization profile of an engine with dynamic inputs has one execution context at most
+(tensorrt-features.md#12.7, 13.9).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A profiler is told of a loop as of one layer, however many launches its iterations are (row 17.8)."""
+"""A profiler is told of a loop as of one layer, however many launches its iterations are (tensorrt-features.md#17.8).
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def two_profiles() -> tuple[trt.ICudaEngine, CollectingLogger]:
 
 
 def test_each_profile_has_its_range(two_profiles: tuple[trt.ICudaEngine, CollectingLogger]) -> None:
-    """Rows 12.4, 12.7, 12.18: a shape that the new profile does not allow is to be set again."""
+    """tensorrt-features.md#12.4, 12.7, 12.18: a shape that the new profile does not allow is to be set again."""
     engine, logger = two_profiles
     assert [engine.get_tensor_profile_shape("x", k)[2] for k in range(2)] == [(4, 3), (16, 3)]
     context = engine.create_execution_context()
@@ -67,7 +67,7 @@ def test_each_profile_has_its_range(two_profiles: tuple[trt.ICudaEngine, Collect
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_each_profile_has_its_bindings(two_profiles: tuple[trt.ICudaEngine, CollectingLogger]) -> None:
-    """Row 12.17: the bindings of the second profile come behind those of the first."""
+    """tensorrt-features.md#12.17: the bindings of the second profile come behind those of the first."""
     engine, _ = two_profiles
     assert engine.num_bindings == len(engine) == 4
     names = [engine.get_binding_name(index) for index in range(4)]
@@ -95,7 +95,7 @@ def reshaping(logger: CollectingLogger) -> trt.INetworkDefinition:
 
 
 def test_values_of_shapes_belong_to_the_profile() -> None:
-    """Rows 12.2, 12.5: without a profile, and with one that lacks the values."""
+    """tensorrt-features.md#12.2, 12.5: without a profile, and with one that lacks the values."""
     logger = CollectingLogger()
     network = reshaping(logger)
     assert network.get_input(1).is_shape_tensor
@@ -128,7 +128,9 @@ class Allocator(trt.IOutputAllocator):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_inputs_that_are_read_as_shapes() -> None:
-    """Rows 12.11 to 12.13, 12.15, 12.22, 13.7: they are on the host, and are given by address or by value."""
+    """tensorrt-features.md#12.11 to 12.13, 12.15, 12.22, 13.7: they are on the host, and are given by address or by
+    value.
+    """
     logger = CollectingLogger()
     profile = trt.Builder(logger).create_optimization_profile()
     profile.set_shape_input("shape", (1, -1), (3, 4), (12, 12))

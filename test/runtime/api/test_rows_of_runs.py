@@ -95,7 +95,7 @@ def layers_of_a_batch(network: trt.INetworkDefinition, x: trt.ITensor) -> list[t
 
 
 def test_layers_without_images() -> None:
-    """Rows 12.25, 20.1, 20.4 and 20.5: what holds for any batch holds for an empty one."""
+    """tensorrt-features.md#12.25, 20.1, 20.4 and 20.5: what holds for any batch holds for an empty one."""
     logger = CollectingLogger()
     network = new_network(logger)
     x = network.add_input("x", trt.float32, (-1, 3, 8, 8))
@@ -108,7 +108,7 @@ def test_layers_without_images() -> None:
 
 
 def test_broadcasts_of_nothing() -> None:
-    """Row 20.2: [1, y, z] + [x, 1, z] and their concatenations, each length 0 or not."""
+    """tensorrt-features.md#20.2: [1, y, z] + [x, 1, z] and their concatenations, each length 0 or not."""
     logger = CollectingLogger()
     network = new_network(logger)
     a, b = network.add_input("a", trt.float32, (1, -1, -1)), network.add_input("b", trt.float32, (-1, 1, -1))
@@ -137,7 +137,9 @@ def plain() -> tuple[bytes, CollectingLogger]:
 
 
 def test_threads(plain: tuple[bytes, CollectingLogger]) -> None:
-    """Rows 13.8, 13.10, 17.13 and 22.1: opening, contexts and runs from several threads give the same bits."""
+    """tensorrt-features.md#13.8, 13.10, 17.13 and 22.1: opening, contexts and runs from several threads give the same
+    bits.
+    """
     plan, logger = plain
     runtime, x, found = trt.Runtime(logger), numbers(4, 64, seed=5), list[bytes]()
     shared = opened(plan, logger)
@@ -159,7 +161,7 @@ def test_threads(plain: tuple[bytes, CollectingLogger]) -> None:
 
 
 def test_contexts_outlive_what_made_them(plain: tuple[bytes, CollectingLogger]) -> None:
-    """Rows 2.14 and 13.26."""
+    """tensorrt-features.md#2.14 and 13.26."""
     runtime = trt.Runtime(plain[1])
     engine = runtime.deserialize_cuda_engine(plain[0])
     assert engine is not None
@@ -170,7 +172,7 @@ def test_contexts_outlive_what_made_them(plain: tuple[bytes, CollectingLogger]) 
 
 
 def test_the_same_build_gives_the_same_bytes() -> None:
-    """Rows 22.2 and 22.3."""
+    """tensorrt-features.md#22.2 and 22.3."""
 
     def digest() -> str:
         logger = CollectingLogger()
@@ -183,7 +185,7 @@ def test_the_same_build_gives_the_same_bytes() -> None:
 
 
 def test_round_trip(plain: tuple[bytes, CollectingLogger]) -> None:
-    """Row 21.1."""
+    """tensorrt-features.md#21.1."""
     engine, x = opened(*plain), numbers(4, 64)
     again = opened(engine.serialize(), plain[1])
     for got, want in zip(*(run(one.create_execution_context(), {"x": x}) for one in (again, engine)), strict=True):
@@ -204,7 +206,7 @@ def _of_another_architecture(manifest: dict[str, Any]) -> None:
 def test_plans_of_other_machines(
     plain: tuple[bytes, CollectingLogger], change: Callable[[dict[str, Any]], None], why: str
 ) -> None:
-    """Rows 21.3 and 31.8 to 31.10: None, and a line that says what the plan was made for."""
+    """tensorrt-features.md#21.3 and 31.8 to 31.10: None, and a line that says what the plan was made for."""
     plan = read_plan(plain[0])
     manifest = json.loads(json.dumps(plan.manifest_json))
     change(manifest)
@@ -215,7 +217,7 @@ def test_plans_of_other_machines(
 
 
 def test_damaged_plans(plain: tuple[bytes, CollectingLogger]) -> None:
-    """Rows 21.2 and 21.6: another version, a part that is missing, a bit that is not what it was."""
+    """tensorrt-features.md#21.2 and 21.6: another version, a part that is missing, a bit that is not what it was."""
     logger = CollectingLogger()
     newer, cut, flipped = bytearray(plain[0]), plain[0][: len(plain[0]) // 2], bytearray(plain[0])
     newer[8] += 40
@@ -226,7 +228,7 @@ def test_damaged_plans(plain: tuple[bytes, CollectingLogger]) -> None:
 
 
 def test_addresses(plain: tuple[bytes, CollectingLogger]) -> None:
-    """Row 13.5: null and missing addresses name their tensor."""
+    """tensorrt-features.md#13.5: null and missing addresses name their tensor."""
     logger = CollectingLogger()
     context = opened(plain[0], logger).create_execution_context()
     x = numbers(4, 64)

@@ -1,6 +1,7 @@
 """An `IPluginV2` or `IPluginV2Ext` as an `IPluginV2DynamicExt`: the leading dimension of its tensors is the batch.
 
-Such plugins see tensors without their batch (feature 19.10), whose other lengths are known when the engine is built.
+Such plugins see tensors without their batch (tensorrt-features.md#19.10), whose other lengths are known when the engine
+is built.
 """
 
 from __future__ import annotations

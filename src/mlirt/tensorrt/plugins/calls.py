@@ -106,7 +106,7 @@ def serialized(layer: str, plugin: IPluginV2DynamicExt) -> bytes:
 
 
 def initialized(layer: str, plugin: IPluginV2DynamicExt) -> None:
-    """Let a plugin get ready; raises `PluginError` where it says that it cannot (feature 19.15)."""
+    """Let a plugin get ready; raises `PluginError` where it says that it cannot (tensorrt-features.md#19.15)."""
     with calling(layer, plugin.plugin_type, "initialize"):
         status = plugin.initialize()
     if status:

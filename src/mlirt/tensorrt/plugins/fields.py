@@ -1,4 +1,4 @@
-"""The parameters that a creator makes a plugin from (features 19.3, 19.4)."""
+"""The parameters that a creator makes a plugin from (tensorrt-features.md#19.3, 19.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes that plugins derive from: a layer whose kernel the user writes (feature 19.5).
+"""The classes that plugins derive from: a layer whose kernel the user writes (tensorrt-features.md#19.5).
 
 The life of a plugin: `add_plugin_v2` keeps a clone in the network. A build asks for its formats, configures a clone of
 that and keeps what `serialize` returns. An engine gets the plugin back from its creator and calls `initialize`; each
@@ -45,7 +45,7 @@ class IPluginV2:
         return len(self.serialize())
 
     def initialize(self) -> int | None:
-        """Get ready to run; anything but None and 0 is a failure (feature 19.15)."""
+        """Get ready to run; anything but None and 0 is a failure (tensorrt-features.md#19.15)."""
 
     def terminate(self) -> None:
         """Give back what `initialize` got."""
@@ -94,7 +94,7 @@ class IPluginV2DynamicExt(IPluginV2Ext):
         raise self._missing("get_output_dimensions")
 
     def supports_format_combination(self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int, /) -> bool:
-        """Whether tensor `pos`, inputs first, may have its type, given those before it (feature 19.6)."""
+        """Whether tensor `pos`, inputs first, may have its type, given those before it (tensorrt-features.md#19.6)."""
         raise self._missing("supports_format_combination")
 
     def configure_plugin(

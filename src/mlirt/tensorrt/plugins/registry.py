@@ -1,4 +1,6 @@
-"""Creators of plugins, and the registry where networks, models and plans find them (features 19.1 to 19.3, 19.18)."""
+"""Creators of plugins, and the registry where networks, models and plans find them (tensorrt-features.md#19.1 to 19.3,
+19.18).
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ class IPluginRegistry:
         return list(self._creators.values())
 
     def register_creator(self, creator: IPluginCreatorInterface, plugin_namespace: str = "") -> bool:
-        """Let a creator be found in a namespace; False where there is one of its name and version (feature 19.18)."""
+        """Let a creator be found in a namespace; False where there is one of its name and version
+        (tensorrt-features.md#19.18).
+        """
         expect("register_creator(): creator", creator, IPluginCreatorInterface)
         key = (creator.name, creator.plugin_version, plugin_namespace)
         if not creator.name or key in self._creators:
@@ -109,5 +113,5 @@ def get_plugin_registry() -> IPluginRegistry:
 
 
 def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
-    """True: mlirt has no plugins of its own to register (feature 19.2)."""
+    """True: mlirt has no plugins of its own to register (tensorrt-features.md#19.2)."""
     return True

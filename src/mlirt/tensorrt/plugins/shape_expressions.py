@@ -1,4 +1,4 @@
-"""Shape arithmetic of plugins: formulas over the dimensions of their inputs (feature 19.7).
+"""Shape arithmetic of plugins: formulas over the dimensions of their inputs (tensorrt-features.md#19.7).
 
 A formula is a number, the name of a dimension, or `(operator, left, right)`, as runtime/expressions.py evaluates them.
 """
