@@ -121,7 +121,7 @@ class PlantedPass(ModulePass):
 _TACTIC = Template("""\
 from mlirt.dialects.fused.$file import $class_name
 from mlirt.dialects.tensor_types import dims
-from mlirt.passes.lowering.tactics import tactics_for
+from mlirt.kernels.lib.tactics.registry import tactics_for
 
 OPS, TARGETS, PRIORITY = ($class_name,), frozenset({"cpu"}), 1000
 

@@ -3,8 +3,8 @@
     python bench/tactic_times.py times.json
     python bench/fit_estimates.py times.json [--family warpgroups|tiles] [--rounds 6] [--device h200] [-o mine.toml]
 
-`warpgroups` and `tiles` are tables of a device file (dialects/devices/): the numbers of passes/lowering/warpgroups/
-group_choice.py, and those of the tiles in single precision in passes/lowering/tiles/shape.py. They begin as those of
+`warpgroups` and `tiles` are tables of a device file (dialects/devices/): the numbers of kernels/lib/cuda/warpgroups/
+group_choice.py, and those of the tiles in single precision in kernels/lib/cuda/tiles/shape.py. They begin as those of
 the GPU that is here, or of a device that is named, and are changed one after the other, each by steps that become
 smaller, as long as the errors become smaller: the squares of the logarithms of estimated over measured times, and,
 counted ten times, the time that is lost where the tactic with the least estimate is not the fastest. The same times
@@ -33,9 +33,9 @@ from mlirt.dialects.device_files import gpu_device  # noqa: E402
 from mlirt.dialects.gpu_device import GpuDevice, WarpgroupEstimates  # noqa: E402
 from mlirt.dialects.registry import register_dialects  # noqa: E402
 from mlirt.dialects.source_parser import parse_source  # noqa: E402
-from mlirt.passes.lowering.tiles import shape as tiles  # noqa: E402
-from mlirt.passes.lowering.warpgroups import group_choice  # noqa: E402
-from mlirt.passes.lowering.warpgroups.group_tile import GroupTile  # noqa: E402
+from mlirt.kernels.lib.cuda.tiles import shape as tiles  # noqa: E402
+from mlirt.kernels.lib.cuda.warpgroups import group_choice  # noqa: E402
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile  # noqa: E402
 
 _STEPS = (0.2, 0.1, 0.05, 0.02)
 _LOSS_COUNTS = 10.0

@@ -3,7 +3,7 @@
     python bench/tactic_times.py OUT.json [--cases resnet50:1:fp16,bert_base:8:fp16]
 
 Writes for each different layer the network of that layer alone, and the microseconds of its tactics. The test
-test/passes/lowering/test_estimates.py reads such a file: the estimates are to lead to what is fast.
+test/kernels/test_estimates.py reads such a file: the estimates are to lead to what is fast.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class GrowsWith:
 
 @dataclass(frozen=True)
 class WarpgroupEstimates:
-    """Of products by warpgroups (passes/lowering/warpgroups/group_choice.py), in cycles and bytes per cycle."""
+    """Of products by warpgroups (kernels/lib/cuda/warpgroups/group_choice.py), in cycles and bytes per cycle."""
 
     cycles_per_microsecond: Annotated[float, GrowsWith("clock_mhz")]
     products: Annotated[float, GrowsWith("tensor_products")]
@@ -51,7 +51,7 @@ class WarpgroupEstimates:
 
 @dataclass(frozen=True)
 class BoxEstimates:
-    """Of convolutions on boxes of pixels (passes/lowering/warpgroups/box_tile.py), in cycles and bytes per cycle."""
+    """Of convolutions on boxes of pixels (kernels/lib/cuda/warpgroups/box_tile.py), in cycles and bytes per cycle."""
 
     cycles_per_microsecond: Annotated[float, GrowsWith("clock_mhz")]
     products: Annotated[float, GrowsWith("tensor_products")]
@@ -93,7 +93,7 @@ class ShapeTimes:
 
 @dataclass(frozen=True)
 class TileEstimates:
-    """Of tiles by warps (passes/lowering/tiles/shape.py), in cycles, and bytes per cycle of all processors."""
+    """Of tiles by warps (kernels/lib/cuda/tiles/shape.py), in cycles, and bytes per cycle of all processors."""
 
     cycles_per_microsecond: Annotated[float, GrowsWith("clock_mhz")]
     bytes_per_cycle: Annotated[float, GrowsWith("processors")]

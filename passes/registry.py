@@ -1,9 +1,9 @@
 """The folder is the registry: a pass is found by its name, and imported only when it runs.
 
 A file directly in a package (`passes/<package>/fuse_pointwise.py`) is the pass `fuse-pointwise` where it defines the
-class `FusePointwisePass`; other files in a package are code that passes share. Folders inside a package (the lowerings
-of one family in `passes/lowering/<family>/`) hold no passes. Files of users (`--load-pass-plugin`, `plugins=`) bring
-more while they count. Where we have no pass of a name, xDSL's own pass of that name is used.
+class `FusePointwisePass`; other files in a package are code that passes share, and so are folders inside of it. Files
+of users (`--load-pass-plugin`, `plugins=`) bring more while they count. Where we have no pass of a name, xDSL's own
+pass of that name is used.
 """
 
 from __future__ import annotations

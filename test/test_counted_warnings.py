@@ -27,7 +27,7 @@ def test_one_that_is_not_shown_counts_too() -> None:
     assert warnings_so_far() == before + 1
 
 
-@pytest.mark.parametrize("package", ["passes", "codegen", "dialects"])
+@pytest.mark.parametrize("package", ["passes", "kernels", "codegen", "dialects"])
 def test_rooms_that_a_plan_comes_through_warn_by_the_counter(package: str) -> None:
     """Else a plan would be kept whose second build is silent."""
     for file in (ROOT / package).rglob("*.py"):

@@ -110,7 +110,7 @@ def brings_something(plugin: PassPlugin) -> bool:
     """Whether a file has what a tool finds."""
     from xdsl.ir import Dialect, Operation
 
-    from mlirt.passes.lowering.tactics import plugin_tactics
+    from mlirt.kernels.lib.tactics.registry import plugin_tactics
     from mlirt.passes.registry import passes_of
 
     return bool(

@@ -20,7 +20,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.pass_plugins import active, active_digest
 from mlirt.dialects.target import Target
-from mlirt.passes.lowering.tactics import Candidate
+from mlirt.kernels.lib.tactics.registry import Candidate
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ class _Device:
 @cache
 def _compiler() -> str:
     """What makes kernels of ops and measures them: times of another one do not count."""
-    packages = [Path(str(import_module(name).__file__)).parent for name in ("mlirt.passes.lowering", "mlirt.codegen")]
+    names = ("mlirt.dialects.fused", "mlirt.kernels", "mlirt.passes.lowering", "mlirt.codegen")
+    packages = [Path(str(import_module(name).__file__)).parent for name in names]
     packages += [Path(__file__).parent, Path(__file__).parent.parent / "numba_cuda_intrinsics"]
     sources = sorted(file for package in packages for file in package.rglob("*.py"))
     compilers = ("numba", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")

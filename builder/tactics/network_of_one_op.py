@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_types import dims, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import name_typical_values, typical, typical_values
 from mlirt.dialects.xdsl_compat import IrPrinter, module_text
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 
 Shape = tuple[int, ...]
 

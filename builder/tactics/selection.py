@@ -21,7 +21,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import named_bounds, typical_values
 from mlirt.errors import CompileError, InvalidInputError
-from mlirt.passes.lowering.tactics import TACTIC, Candidate
+from mlirt.kernels.lib.tactics.registry import TACTIC, Candidate
 from mlirt.passes.remarks import recorder
 
 if TYPE_CHECKING:

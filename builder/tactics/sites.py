@@ -17,8 +17,8 @@ from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
-from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.tactics import TACTIC, Candidate, candidates
+from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.lib.tactics.registry import TACTIC, Candidate, candidates
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
 from mlirt.errors import MlirtError
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 from mlirt.passes.phases import TargetMachine, find_phase, specs_of
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.runtime.data_types import numpy_dtype

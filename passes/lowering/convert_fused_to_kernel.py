@@ -16,8 +16,8 @@ from mlirt.dialects.plan.ops import OutputOp, ViewOp
 from mlirt.dialects.target import Target, TargetKind
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of, stored_bytes
 from mlirt.errors import InvalidInputError
+from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.passes.lowering.control.regions import ControlLowering
-from mlirt.passes.lowering.lowering import Lowering
 from mlirt.passes.options import option
 from mlirt.tensor_formats import LINEAR
 
@@ -102,7 +102,7 @@ def _return_buffers(op: ReturnOp, lowering: Lowering) -> None:
 
 
 def _own_buffer(value: SSAValue, op: ReturnOp, lowering: Lowering, *, has_format: bool) -> SSAValue:
-    from mlirt.passes.lowering.copying import copy_as_typed, copy_dense
+    from mlirt.kernels.lib.copying import copy_as_typed, copy_dense
 
     placements = lowering.placements
     if not (placements.lies_as_typed(value) if has_format else placements.is_dense(value)):

@@ -8,8 +8,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirt.passes.lowering.index_arithmetic import known
-from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
+from mlirt.dialects.fused.scalar_builder import integer_type
+from mlirt.kernels.lib.builder.index_arithmetic import known
 
 _BOOL, _INDEX_BITS, _MAX_BITS = 1, 32, 64
 

@@ -16,8 +16,8 @@ from xdsl.rewriter import InsertPoint
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, StoreOp, YieldOp
 from mlirt.errors import InvalidInputError
-from mlirt.passes.lowering.workers.lane_choice import gathers
-from mlirt.passes.lowering.workers.split_index import split_index
+from mlirt.kernels.lib.cpu.split_index import split_index
+from mlirt.passes.lowering.lane_choice import gathers
 from mlirt.passes.options import option
 
 # Iterations of the inner loop that a worker takes at once: few enough to balance, enough to make up for the start.

@@ -25,7 +25,7 @@ def test_fitted_numbers_are_a_device_file(family: str, name: str, like: str, tmp
 
 
 def test_estimates_follow_from_the_numbers() -> None:
-    from mlirt.passes.lowering.warpgroups.group_choice import GroupWork
+    from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork
 
     fitted = FAMILIES["warpgroups"](gpu_device("h200"))
     work = GroupWork(4096, 4096, 1, 64, may_split=True, device=gpu_device("h200"))

@@ -17,7 +17,8 @@ from plot_growth import curves_of, picture
 from request_networks import NETWORKS
 
 from mlirt.dialects import repeated_verification, verification
-from mlirt.passes.lowering import lowering, tactics
+from mlirt.kernels.lib.tactics import lowering
+from mlirt.kernels.lib.tactics import registry as tactics
 from mlirt.runtime import shape_binding
 
 check_model: Callable[[onnx.ModelProto], None] = getattr(onnx.checker, "check_model")

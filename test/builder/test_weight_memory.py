@@ -15,8 +15,8 @@ from onnx import helper
 from onnx_models import model_of, run_onnxruntime
 
 import mlirt
+from mlirt.kernels.matmul.cpu import tiles as cpu_tiles
 from mlirt.mapped_files import is_mapped
-from mlirt.passes.lowering.matmul import cpu_tiles
 from mlirt.runtime import plan_source
 from mlirt.runtime.cpu import CpuDevice
 from mlirt.runtime.engine import Engine

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mlirt.passes.lowering.tactics import TARGETS, tactics_of, target_of_file
+from mlirt.kernels.lib.tactics.registry import TARGETS, families, tactics_of
 
 ROOT = Path(__file__).parents[2]
 _MUTUAL: Mapping[tuple[str, str], str] = {
@@ -115,6 +115,7 @@ def test_a_build_imports_nothing_of_the_other_target(target: str, other: str) ->
     engine, *modules = done.stdout.split()
     assert engine == target
     assert any(f"{target}_" in name for name in modules), "the names of modules tell targets"
+    assert any(name.startswith("mlirt.kernels.") and f".{target}." in name for name in modules)
     words = (f"numba_{other}", f".{other}_", f".{other}.")
     found = [name for name in modules if name.startswith(("mlirt", "numba_cuda")) and _is_for(name, words)]
     assert sorted(set(found) - set(_FOR_BOTH)) == []
@@ -124,12 +125,13 @@ def _is_for(name: str, words: tuple[str, ...]) -> bool:
     return any(word in f".{name}." for word in words)
 
 
-@pytest.mark.parametrize("family", sorted(path.parent.name for path in (ROOT / "passes/lowering").glob("*/generic.py")))
-def test_the_name_of_a_tactic_tells_its_target(family: str) -> None:
+@pytest.mark.parametrize("family", families())
+def test_the_folder_of_a_tactic_tells_its_target(family: str) -> None:
     """So that it is found without being imported."""
     for name, tactic in tactics_of(family).items():
-        told = target_of_file(name)
-        assert tactic.TARGETS == (frozenset({told}) if told else frozenset(TARGETS)), name
+        told = {kind for kind in TARGETS if name.startswith(f"{kind}_")}
+        assert tactic.TARGETS == (told or set(TARGETS)), name
+        assert (ROOT / "kernels" / family / name.replace("_", "/", len(told))).with_suffix(".py").is_file()
     for kind in TARGETS:
         for_kind = {name for name, tactic in tactics_of(family).items() if kind in tactic.TARGETS}
         assert set(tactics_of(family, kind=kind)) == for_kind

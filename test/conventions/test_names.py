@@ -39,7 +39,8 @@ def test_every_pass_class_is_found_by_its_name() -> None:
     found = {registry.class_name(registry.name_of(path)) for _, path in PASSES}
     defined = {
         node.name
-        for file in (ROOT / "passes").rglob("*.py")
+        for folder in ("passes", "kernels")
+        for file in (ROOT / folder).rglob("*.py")
         for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith(_BASES) for base in node.bases)
     }

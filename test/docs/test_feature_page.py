@@ -16,6 +16,7 @@ PACKAGES = (
     "codegen",
     "dialects",
     "frontend",
+    "kernels",
     "passes",
     "runtime",
     "src",

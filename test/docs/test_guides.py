@@ -16,7 +16,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDES = ("write-a-fusion-pass.md", "add-a-tactic.md", "add-an-op.md", "add-an-instruction.md", "write-a-plugin.md")
 _BLOCK = re.compile(r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-_COPIED = ("dialects", "passes", "codegen", "builder", "runtime", "frontend", "tools", "src", "test", "pyproject.toml")
+_COPIED = (
+    "dialects",
+    "kernels",
+    "passes",
+    "codegen",
+    "builder",
+    "runtime",
+    "frontend",
+    "tools",
+    "src",
+    "test",
+    "pyproject.toml",
+)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from family_models import FAMILIES, NOT_IN_MODELS
@@ -13,7 +11,7 @@ from repeated_runs import differing_runs
 from mlirt.builder.compile import compile
 from mlirt.dialects.context import RtContext
 from mlirt.frontend.onnx.importer import import_model
-from mlirt.passes.lowering import tactics
+from mlirt.kernels.lib.tactics import registry as tactics
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 
@@ -40,6 +38,6 @@ def test_the_model_of_a_family_has_its_op(family: str) -> None:
 
 
 def test_every_family_of_a_gpu_has_a_model() -> None:
-    folders = [path.name for path in Path(tactics.__file__).parent.iterdir() if path.is_dir()]
-    families = {name for name in folders if any("cuda" in one.TARGETS for one in tactics.tactics_of(name).values())}
+    found = {name: tactics.tactics_of(name).values() for name in tactics.families()}
+    families = {name for name, all_ in found.items() if any("cuda" in one.TARGETS for one in all_)}
     assert families == FAMILIES.keys() | NOT_IN_MODELS

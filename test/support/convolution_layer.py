@@ -20,7 +20,7 @@ from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.symbolic import Dim, floor_div, sym
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from xdsl.ir import Attribute, Region, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import identity_region, scalar_region
+from mlirt.dialects.fused.scalar_builder import Scalars, arguments_of, yield_as
 from mlirt.dialects.tensor_types import element_type
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.lowering.trt_to_fused.scalar_builder import Scalars, arguments_of, yield_as
 
 UI8, I32 = element_type("uint8"), element_type("int32")
 

@@ -14,8 +14,8 @@ from mlirt.dialects.kernel.core import FuncOp, ReturnOp
 from mlirt.dialects.kernel.interpreter import run_kernel
 from mlirt.dialects.target import Target, TargetKind
 from mlirt.dialects.xdsl_compat import IrPrinter
-from mlirt.passes.lowering.kernel_language import build
-from mlirt.passes.lowering.lowering import Lowering
+from mlirt.kernels.lib.language import build
+from mlirt.kernels.lib.tactics.lowering import Lowering
 
 INDEX = IndexType()
 MEMORY = MemRefType(f32, [DYNAMIC_INDEX])

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -28,7 +27,7 @@ from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
 from mlirt.frontend.onnx.importer import import_model
-from mlirt.passes.lowering import tactics
+from mlirt.kernels.lib.tactics import registry as tactics
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 PLAIN, TENSOR_FLOAT = (Target("cuda", arch="sm_90a", features=frozenset(one)) for one in ((), ("tf32",)))
@@ -55,8 +54,7 @@ class Kind:
 
 def registered() -> set[str]:
     """All tactics for GPUs, as `family/tactic`."""
-    folders = [path.name for path in Path(tactics.__file__).parent.iterdir() if (path / "generic.py").exists()]
-    found = {family: tactics.tactics_of(family) for family in folders}
+    found = {family: tactics.tactics_of(family) for family in tactics.families()}
     return {f"{family}/{name}" for family, all_ in found.items() for name, one in all_.items() if "cuda" in one.TARGETS}
 
 

@@ -203,7 +203,7 @@ def test_rt_exec(capfd: pytest.CaptureFixture[str]) -> None:
 
 TACTIC = """\
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.passes.lowering.pointwise import generic
+from mlirt.kernels.pointwise import generic
 
 OPS = (PointwiseOp,)
 TARGETS = frozenset({"cpu"})

@@ -13,8 +13,8 @@ from xdsl.ir import Dialect, Operation
 
 from mlirt.dialects.pass_plugins import PassPlugin, load, using
 from mlirt.errors import InvalidInputError
+from mlirt.kernels.lib.tactics.registry import plugin_tactics
 from mlirt.passes import registry
-from mlirt.passes.lowering.tactics import plugin_tactics
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_specs
 

@@ -12,7 +12,7 @@ from mlirt.builder.tactics.sites import find_sites
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.locations import names
 from mlirt.errors import MlirtError
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 
 
 @dataclass(frozen=True)

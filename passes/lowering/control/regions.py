@@ -24,10 +24,10 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
+from mlirt.kernels.lib.builder.placement import Placement
+from mlirt.kernels.lib.copying import copy, dense
+from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.passes.lowering.control.in_place import may_replace
-from mlirt.passes.lowering.copying import copy, dense
-from mlirt.passes.lowering.lowering import Lowering
-from mlirt.passes.lowering.placement import Placement
 
 
 class ControlLowering:

@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, SSAValue
 
-from mlirt.passes.lowering.block_writer import BlockWriter
+from mlirt.kernels.lib.builder.block_writer import BlockWriter
 
 _INDEX = IndexType()
 

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 from mlirt.passes.lowering.threads.row_body import RowBody

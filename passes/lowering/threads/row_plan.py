@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.tensor_types import byte_width
-from mlirt.passes.lowering.index_arithmetic import known
+from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 from mlirt.passes.lowering.threads.vector_width import MAX_ACCESS_BYTES, VectorLoop, has_aligned_rows
 

@@ -9,13 +9,13 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirt.dialects.fused.scalar_builder import integer_type
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
 from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
 from mlirt.errors import CompileError
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.vector_width import guarded_load
-from mlirt.passes.lowering.trt_to_fused.scalar_builder import integer_type
 
 Step: TypeAlias = Callable[[list[SSAValue]], list[SSAValue]]
 

@@ -21,7 +21,7 @@ from mlirt.builder.tactics.sites import find_sites
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.dialects.target import Target
 from mlirt.errors import CompileError
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 
 _RIGHT = np.linspace(-1, 1, 64, dtype=np.float32)
 _TEXT = product_text((64, 64), (64, 64), (64, 64), "f16", (False, False))

@@ -22,7 +22,7 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.target import Target
 from mlirt.errors import CompileError, InvalidInputError
 from mlirt.frontend.onnx.importer import import_model
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 _PROFILE = {"x": ((1, 64, 12, 12), (4, 64, 12, 12), (8, 64, 12, 12))}

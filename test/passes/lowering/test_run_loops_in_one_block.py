@@ -17,7 +17,7 @@ from mlirt.dialects.kernel.library_product import LibraryProductOp
 from mlirt.dialects.plan.control import WhileOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
-from mlirt.passes.lowering.tactics import TACTIC
+from mlirt.kernels.lib.tactics.registry import TACTIC
 from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 

@@ -34,7 +34,7 @@ import itertools
 from xdsl.dialects import arith
 
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.passes.lowering.window import generic
+from mlirt.kernels.window import generic
 
 OPS, TARGETS, PRIORITY = (WindowOp,), frozenset({"cpu"}), 1000
 builds = itertools.count()

@@ -36,7 +36,7 @@ class WrongReluPass(ModulePass):
 WRONG_TACTIC = """\
 from xdsl.dialects import arith
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.passes.lowering.window import generic
+from mlirt.kernels.window import generic
 
 OPS, TARGETS, PRIORITY = (WindowOp,), frozenset({"cpu"}), 1000
 

@@ -140,7 +140,7 @@ def test_without_a_device_estimates_remain(capsys: pytest.CaptureFixture[str]) -
 def test_a_tactic_of_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     text = """\
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.passes.lowering.window import generic
+from mlirt.kernels.window import generic
 OPS, TARGETS, PRIORITY = (WindowOp,), frozenset({"cpu"}), 1000
 lower = generic.lower
 """

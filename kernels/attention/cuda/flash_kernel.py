@@ -1,0 +1,128 @@
+"""The code of a block that computes attention for some queries of one head, on the matrix units.
+
+Queries stay in registers; keys and values come to shared memory tile by tile, the next tile while one is used. A tile
+of scores lives in registers only: its largest value and its sum go into the running ones of each row, and what was
+summed before is scaled down when a larger score appears (online softmax in single precision).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.accumulators import (
+    PackAccumulatorsOp,
+)
+from mlirt.dialects.kernel.async_copy import CommitAsyncOp, WaitAsyncOp
+from mlirt.dialects.kernel.fragment import FillFragmentOp
+from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
+from mlirt.dialects.kernel.simt import BarrierOp
+from mlirt.kernels.attention.cuda.flash_scores import FlashScores
+from mlirt.kernels.attention.cuda.flash_shape import FlashShape
+from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
+from mlirt.kernels.attention.cuda.flash_tiles import STAGES, FlashTiles
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.loaders import Loader
+
+_STEP = 16  # along the depth of one product of the matrix unit
+
+
+@dataclass(frozen=True)
+class Loaders:
+    queries: Loader
+    keys: Loader
+    values: Loader
+
+
+class FlashKernel(FlashSoftmax):
+    """Appends the code to a kernel; `depth` and `columns` are those of a head."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        shape: FlashShape,
+        element: Attribute,
+        depth: int,
+        columns: int,
+        tiles: FlashTiles,
+        thread: SSAValue,
+        zero_masked: bool,
+    ) -> None:
+        super().__init__(k, shape, element, thread, zero_masked)
+        self.flash_shape, self.tiles = shape, tiles
+        self.depth_steps, self.column_steps = -(-depth // _STEP), -(-columns // _STEP)
+        self.line8, self.matrix = k.rem(self.lane, 8), k.div(self.lane, 8)
+
+    def results(self, loaders: Loaders, block_tile: SSAValue, tiles: Range, scores: FlashScores) -> SSAValue:
+        """The accumulators of the block's results; afterwards no copy is on its way, and all threads are done."""
+        k = self.k
+        loaders.queries.start(block_tile, 0)
+        self._start(loaders, k.constant(0), 0)
+        self._arrive()
+        queries = self._queries()
+
+        def body(tile: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            self._arrive()
+            following, stage = k.add(tile, 1), k.rem(tile, STAGES)
+            k.when(
+                k.compare("slt", following, tiles.count),
+                lambda: self._start(loaders, following, k.rem(following, STAGES)),
+            )
+            score = scores.scores(self._products(queries, stage), tile)
+            score = self.limited(score, scores, tile, tiles)
+            return self.step(score, carried, scores.scale, (stage, k.constant(0)))
+
+        results, _, total = k.loop(tiles.count, self.start(4 * self.shape.rows * 2 * self.column_steps), body)
+        self._arrive()
+        return self.normalized(results, total)
+
+    # --- tiles on their way
+
+    def _start(self, loaders: Loaders, tile: SSAValue, stage: SSAValue | int) -> None:
+        loaders.keys.start(tile, stage)
+        loaders.values.start(tile, stage)
+
+    def _arrive(self) -> None:
+        """All copies have happened, for all threads."""
+        self.k.insert(CommitAsyncOp())
+        self.k.insert(WaitAsyncOp(0))
+        self.k.insert(BarrierOp())
+
+    # --- products
+
+    def _queries(self) -> list[SSAValue]:
+        """The fragments of the warp's queries, one for each step along the depth."""
+        k, tile = self.k, self.tiles.queries
+        row = k.add(k.add(self.first_row, k.mul(k.rem(self.matrix, 2), 8)), self.line8)
+        at = tile.at(k, 0, row, k.mul(k.div(self.matrix, 2), 8))
+        return [
+            k.value(LoadMatrixOp(tile.buffer, k.add(at, _STEP * step), self.shape.rows, 16 * tile.pitch))
+            for step in range(self.depth_steps)
+        ]
+
+    def _products(self, queries: Sequence[SSAValue], stage: SSAValue) -> SSAValue:
+        """Queries times keys."""
+        k, tile, shape = self.k, self.tiles.keys, self.flash_shape
+        columns = shape.keys // 8
+        line = k.add(k.mul(k.div(self.matrix, 2), 8), self.line8)
+        at = tile.at(k, stage, line, k.mul(k.rem(self.matrix, 2), 8))
+        accumulators = k.value(FillFragmentOp(k.constant(0.0, f32), 4 * shape.rows * columns))
+        for step, left in enumerate(queries):
+            right = k.value(LoadMatrixOp(tile.buffer, k.add(at, _STEP * step), columns // 2, 16 * tile.pitch))
+            accumulators = k.value(MmaOp(self.kind, accumulators, left, right, shape.rows, columns))
+        return accumulators
+
+    def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
+        """The results plus weights times values."""
+        k, tile, shape = self.k, self.tiles.values, self.flash_shape
+        line = k.add(k.mul(k.rem(self.matrix, 2), 8), self.line8)
+        at = tile.at(k, stage[0], line, k.mul(k.div(self.matrix, 2), 8))
+        for step in range(shape.keys // _STEP):
+            left = k.value(PackAccumulatorsOp(self.kind, weights, shape.rows, step))
+            moved = k.add(at, _STEP * step * tile.pitch)
+            right = k.value(LoadMatrixOp(tile.buffer, moved, self.column_steps, _STEP, transpose=True))
+            results = k.value(MmaOp(self.kind, results, left, right, shape.rows, 2 * self.column_steps))
+        return results

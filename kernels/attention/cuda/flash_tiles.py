@@ -1,0 +1,86 @@
+"""Tiles of queries, keys and values in shared memory, and how a block brings them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.simt import SharedOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.kernels.attention.cuda.flash_shape import FlashShape, padded
+from mlirt.kernels.attention.walks import Walk
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
+from mlirt.kernels.lib.cuda.tiles.loaders import Matrix, MatrixLoader
+from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+STAGES = 2  # of keys and values: one is used while the next is on its way
+_PADDING = 16  # bytes after each row, so that rows start in different banks
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An operand as `count` rows of `width` neighbouring elements, `step` apart."""
+
+    walk: Walk
+    step: Dim
+    count: Dim
+    width: int
+
+    def wide(self, lowering: Lowering) -> int:
+        """How many elements are copied at once."""
+        return widest_access(self.walk.value, [self.step, *self.walk.batch, self.walk.offset], lowering)
+
+
+@dataclass(frozen=True)
+class FlashTiles:
+    """The shared memory of a block: its queries, and two stages of keys and values."""
+
+    queries: TileMemory
+    keys: TileMemory
+    values: TileMemory
+
+    @staticmethod
+    def allocate(k: KernelBuilder, element: Attribute, shape: FlashShape, depth: int, columns: int) -> FlashTiles:
+        """Keys and values have at least room for the results, which take their place in the end."""
+        pad = _PADDING // byte_width(element)
+        deep, wide = padded(depth), padded(columns)
+        results = shape.queries * accumulator_pitch(wide) * byte_width(f32) // byte_width(element)
+        queries = k.value(SharedOp(shape.queries * (deep + pad), element))
+        others = k.value(SharedOp(max(results, STAGES * shape.keys * (deep + wide + 2 * pad)), element))
+        queries.name_hint, others.name_hint = "queries", "stages"
+        return FlashTiles(
+            TileMemory(queries, 0, shape.queries, deep, deep + pad),
+            TileMemory(others, 0, shape.keys, deep, deep + pad),
+            TileMemory(others, STAGES * shape.keys * (deep + pad), shape.keys, wide, wide + pad),
+        )
+
+
+def loader(
+    k: KernelBuilder,
+    rows: Rows,
+    tile: TileMemory,
+    batch: Sequence[SSAValue],
+    thread: SSAValue,
+    shape: FlashShape,
+    lowering: Lowering,
+) -> MatrixLoader:
+    """Brings tile after tile of an operand's rows for one batch entry."""
+    base = batch_offset(k, batch, rows.walk)
+    buffer = rows.walk.buffer(k)
+    matrix = Matrix(buffer, base, k.stride(rows.step), rows.count, rows.width, True, rows.wide(lowering))
+    return MatrixLoader(k, matrix, tile, thread, shape.threads, k.constant(0))
+
+
+def batch_offset(k: KernelBuilder, batch: Sequence[SSAValue], walk: Walk) -> SSAValue:
+    """Where the elements of a batch entry start."""
+    offset = k.constant(0)
+    for index, step in zip(batch, walk.batch, strict=True):
+        if step != 0:
+            offset = k.add(offset, k.mul(index, k.stride(step)))
+    return offset

@@ -1,0 +1,91 @@
+"""How much of attention a block of warpgroups does: its queries, how many keys at a time, and about how long. No IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlirt.kernels.attention.cuda.flash_shape import FlashWork
+
+_CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
+_LINE = 64  # elements of a line of a tile
+_MAX_SHARED_BYTES = 220 * 1024
+_MAX_HEAD_SIZE = 128  # elements of a head
+
+
+@dataclass(frozen=True)
+class GroupShape:
+    """`groups` warpgroups with 64 queries each share `keys` keys at a time, of which `stages` tiles are on their way.
+
+    With `overlaps` a warpgroup starts the next product of queries and keys before it is done with the values of a tile,
+    so that it computes exponentials while its matrix unit works.
+
+    In microseconds: a tile of keys of heads 64 wide takes `tile` for a block of many, and a block `block` besides, as
+    measured.
+    """
+
+    groups: int
+    keys: int
+    stages: int
+    tile: float
+    block: float
+    overlaps: bool = False
+
+    @property
+    def warps(self) -> int:
+        """Warps that multiply."""
+        return 4 * self.groups
+
+    @property
+    def rows(self) -> int:
+        """Rows of 16 queries of a warp."""
+        return 1
+
+    @property
+    def queries(self) -> int:
+        return 64 * self.groups
+
+    @property
+    def threads(self) -> int:
+        """With those of the warpgroup that starts the copies."""
+        return 128 * (self.groups + 1)
+
+    @property
+    def name(self) -> str:
+        return f"{self.queries}x{self.keys}s{self.stages}{'o' * self.overlaps}"
+
+    def shared_bytes(self, depth: int, columns: int) -> int:
+        return 2 * (self.queries * lines(depth) + self.stages * self.keys * (lines(depth) + lines(columns)))
+
+    def microseconds(self, work: FlashWork) -> float:
+        """About how long it takes."""
+        blocks = work.heads * -(-work.queries // self.queries)
+        tiles = -(-work.keys // self.keys) * (_CAUSAL if work.causal else 1)
+        slower = (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
+        rounds, device = -(-blocks // work.device.processors), work.device.attention
+        return device.launch + device.slower * (rounds * (self.block + tiles * self.tile * slower))
+
+
+def lines(width: int) -> int:
+    """The elements of as many lines as a head takes."""
+    return -(-width // _LINE) * _LINE
+
+
+_SHAPES = (
+    GroupShape(1, 128, 2, tile=0.838, block=0.63),
+    GroupShape(2, 128, 2, tile=1.523, block=1.32),
+    GroupShape(3, 128, 2, tile=2.145, block=1.69),
+    GroupShape(2, 64, 3, tile=0.788, block=1.66),
+    GroupShape(2, 128, 3, overlaps=True, tile=1.28, block=1.85),
+    GroupShape(2, 64, 4, overlaps=True, tile=0.801, block=1.34),
+)
+
+
+def group_shapes(depth: int, columns: int) -> tuple[GroupShape, ...]:
+    """The shapes for heads of a depth and a number of columns: what registers and shared memory hold."""
+    if max(depth, columns) > _MAX_HEAD_SIZE or depth % 8 or columns % 8:
+        return ()
+    return tuple(
+        shape
+        for shape in _SHAPES
+        if shape.shared_bytes(depth, columns) <= _MAX_SHARED_BYTES and (shape.groups < 3 or lines(columns) <= _LINE)
+    )

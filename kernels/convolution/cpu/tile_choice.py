@@ -1,0 +1,70 @@
+"""Which register tile suits a convolution: a model of cycles per step of its sum, no IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from mlirt.dialects.cpu_device import CpuDevice
+from mlirt.dialects.symbolic import Dim
+from mlirt.kernels.lib.tile import RegisterTile
+
+_MAX_COLUMNS = 8
+# The registers for pixels, besides those for the weights: one is loaded while the other is multiplied. With one alone
+# the register allocator keeps an accumulator in memory, and each step waits for its store and load.
+_FACTORS = 2
+# Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
+_USUAL_PIXELS = 8
+_MISFIT = 1.25
+
+
+@lru_cache(maxsize=4096)
+def choose_tile(
+    length: Dim,
+    blocks: int,
+    cpu: CpuDevice,
+    multiple: int = 1,
+    needed: Callable[[int], float] = lambda _: 1.0,
+) -> RegisterTile:
+    """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
+
+    A tile has a multiple of `multiple` pixels. `needed` says which part of the accumulators panels of so many blocks
+    have.
+    """
+    registers = cpu.registers
+    most = min(length, registers) if isinstance(length, int) else registers
+    shapes = [
+        RegisterTile(pixels, columns)
+        for columns in range(1, min(blocks, _MAX_COLUMNS) + 1)
+        for pixels in range(multiple, most + 1, multiple)
+        if pixels * columns + columns + _FACTORS <= registers
+    ]
+    return min(
+        shapes,
+        key=lambda shape: (_cost(shape, length, blocks, cpu) * needed(shape.blocks), -shape.pixels * shape.blocks),
+    )
+
+
+def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice) -> float:
+    panels = -(-blocks // shape.blocks)
+    if isinstance(length, int):
+        return -(-length // shape.pixels) * panels * cycles(shape, cpu)
+    fits = 1.0 if _USUAL_PIXELS % shape.pixels == 0 else _MISFIT
+    return fits * panels * cycles(shape, cpu) / shape.pixels
+
+
+def cycles(shape: RegisterTile, cpu: CpuDevice) -> float:
+    """For one step of the sum: multiplications and loads begin side by side; each sum waits for the one before it."""
+    loads = (shape.pixels + shape.blocks) / cpu.loads + 0.5
+    return max(shape.pixels * shape.blocks / cpu.multiplies, loads, cpu.latency)
+
+
+def lines_for_each(lines: int, tiles: int | None) -> int:
+    """How many of the `lines` lines that are read in a step each of `tiles` tiles asks for, so that all are asked for.
+
+    It is a power of two, so that few kernels differ in it; one where the number of tiles is not known.
+    """
+    each = 1
+    while tiles is not None and each * tiles < lines and each < lines:
+        each *= 2
+    return each

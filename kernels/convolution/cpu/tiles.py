@@ -1,0 +1,286 @@
+"""Convolutions of blocked tensors on register tiles: some pixels of a row by some blocks of channels at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.cpu_device import CpuDevice
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.kernel.features import need_features
+from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
+from mlirt.kernels.convolution.cpu.geometry import Geometry, flat_step, geometry_of
+from mlirt.kernels.convolution.cpu.merged_parts import Parts
+from mlirt.kernels.convolution.cpu.packing import pack, pack_depthwise
+from mlirt.kernels.convolution.cpu.tile_choice import choose_tile, cycles, lines_for_each
+from mlirt.kernels.convolution.cpu.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
+from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
+from mlirt.kernels.lib.cpu.register_tiles.tile_rows import Grid, Place, TileRows
+from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_tasks
+from mlirt.kernels.lib.language import Index, Value, kernel, value_of
+from mlirt.kernels.lib.language.tile_words import (
+    fill,
+    multiply_add,
+    multiply_add_int8,
+    multiply_add_lanes,
+    prefetch,
+)
+from mlirt.kernels.lib.language.words import constant, size
+from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.lib.tile import RegisterTile
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cpu"})
+PRIORITY = 20
+POOLS = True
+
+_UNROLLED = 4
+
+
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
+    geometry, weights = geometry_of(op, lowering), lowering.known(op.kernel)
+    if geometry is None or weights is None or not tiles_can_pool(op):
+        return False
+    k = lowering.kernel("depthwise" if geometry.is_depthwise else "convolution")
+    code, pooling = TileCode(k, op, lowering, geometry.lanes), tile_pooling(op)
+    batch, _, rows, length, _ = op.epilogue_dims()
+    step = flat_step(geometry, code, rows, length) if pooling is None else None
+    flat = step is not None
+    rows, length = (1, rows * length) if flat else (rows, length)
+    multiple = 1 if pooling is None else pooling.columns
+    cpu, needed = lowering.target.cpu, geometry.needed
+    shape = choose_tile(length, geometry.blocks_out, cpu, multiple, needed)
+    panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
+    high = 1 if pooling is None else pooling.rows
+    work = Work(
+        rows=length if flat else floor_div(rows, high),
+        panels=panels,
+        batch=batch,
+        row_bytes=_row_bytes(geometry, 1 if flat else length) * high,
+        weight_bytes=weights.nbytes,
+        cycles=_row_cycles(geometry, shape, 1 if flat else length, lowering.target.cpu) * high,
+        multiple=shape.pixels if flat else 1,
+    )
+    tasks = choose_tasks(work, lowering.target.threads, lowering.target.cpu.tiles)
+    packed = lowering.packed(op.kernel, partial(_packed, geometry, shape.blocks))
+    if not geometry.is_depthwise:
+        need_features(k.function, INT8_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
+    grid = Grid(batch, work.rows if pooling else rows, length, panels, shape.pixels, flat)
+    panels_of_weights = k.weights(packed, "convolution panels")
+    ConvolutionKernel(code, geometry, shape, grid, tasks, panels_of_weights, step, pooling).write()
+    k.finish(op)
+    return True
+
+
+def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
+    if geometry.is_depthwise:
+        return pack_depthwise(weights.astype("float32"), geometry.lanes)
+    return pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
+
+
+def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
+    """Bytes of the input that a row of the result adds to what is read."""
+    width = 1 if geometry.word > 1 else 4
+    return length * (geometry.stride[0] * geometry.stride[1] * geometry.blocks_in * geometry.depth * width)
+
+
+def _row_cycles(geometry: Geometry, shape: RegisterTile, length: Dim, cpu: CpuDevice) -> Dim:
+    """What the tiles of a row of one panel take."""
+    each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
+    steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
+    return ceil_div(length * int(steps * cycles(shape, cpu) * geometry.needed(shape.blocks)), shape.pixels)
+
+
+class ConvolutionKernel(TileRows):
+    """A tile: `accumulators = 0; for block, for r, for s, for c: accumulators += pixels * weights;
+    finish(accumulators)`.
+
+    With pooling, a row of the grid is one of windows, and what `pooling` keeps of the tiles of its rows is stored.
+    """
+
+    def __init__(
+        self,
+        code: TileCode,
+        geometry: Geometry,
+        shape: RegisterTile,
+        grid: Grid,
+        tasks: Tasks,
+        weights: SSAValue,
+        step: Dim | None = None,
+        pooling: TilePooling | None = None,
+    ) -> None:
+        """`step` is the distance between the windows of neighbouring pixels where it is another than within a row."""
+        super().__init__(code, grid, tasks)
+        self.geometry, self.shape, self.pooling = geometry, shape, pooling
+        self.step = geometry.steps[3] * geometry.stride[1] if step is None else step
+        self.weights = code.named(weights, "w")
+        self.input = code.named(self.k.buffer(code.op.input, geometry.start), "x")
+        self.panels_per_group = grid.panels // geometry.groups
+        self.width = shape.blocks * geometry.lanes
+
+    # --- where a task finds its operands
+
+    @kernel
+    def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
+        """Where the task's images and weights start; and the blocks of the input from which to which it multiplies."""
+        g = self.geometry
+        w_start = panel * size("panel_size", self._panel_size())
+        needed = tuple[Value, ...]() if g.parts is None else self._needed_blocks(g.parts, panel)
+        if g.parts is not None:
+            w_start = w_start + needed[0] * size("block_size", self._panel_size() // g.blocks_in)
+        x_start = batch * size("x_batch", g.steps[0])
+        if g.groups > 1:
+            x_start = x_start + self._group(panel) * size("x_group", g.steps[1] * g.blocks_in)
+        return x_start, w_start, *needed
+
+    @kernel
+    def _needed_blocks(self, parts: Parts, panel: Value) -> tuple[Value, ...]:
+        """Where the blocks of the input start and stop that a panel depends on, as `Parts.blocks` has it."""
+        g = self.geometry
+        part_inputs, part_outputs = size("part_inputs", parts.inputs), size("part_outputs", parts.outputs)
+        within = panel if g.groups == 1 else panel % size("panels_per_group", self.panels_per_group)
+        first = within * self.width
+        last = min(first + self.width, size("group_outputs", parts.count * parts.outputs)) - 1
+        start = first // part_outputs * part_inputs // g.depth
+        stop = ((last // part_outputs + 1) * part_inputs + (g.depth - 1)) // g.depth
+        blocks = size("blocks", g.blocks_in)
+        first_block = min(start, blocks)
+        last_block = min(stop, blocks)
+        return first_block, last_block
+
+    def _panel_size(self) -> int:
+        g = self.geometry
+        return g.blocks_in * g.window[0] * g.window[1] * (1 if g.is_depthwise else g.depth) * self.width
+
+    @kernel
+    def _group(self, panel: Value) -> Value:
+        return panel if self.panels_per_group == 1 else panel // size("panels_per_group", self.panels_per_group)
+
+    # --- one tile
+
+    @kernel
+    def window_start(self, place: Place, pixel: Index) -> Value:
+        """Where the window of a pixel starts in the input."""
+        g, at = self.geometry, place.task[0]
+        if not self.grid.is_flat:
+            at = at + place.row * size("x_row", g.steps[2] * g.stride[0])
+        x_at = at + pixel * self.pixel_step()
+        return x_at
+
+    @kernel
+    def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
+        if self.pooling is None:
+            accumulators = self._tile_accumulators(place, pixel, rows)
+            block_out, valid = self.blocks_out(place.panel)
+            self.code.finish(accumulators, self.spans(place, block_out, pixel), rows, valid)
+        else:
+            self._pooled_tile(self.pooling, place, pixel, rows)
+
+    @kernel
+    def _pooled_tile(self, pooling: TilePooling, place: Place, pixel: Index, rows: Value | None) -> None:
+        """`for r in the rows of a window: pooled = combine(pooled, epilogue(sums of row r))`, and its store."""
+        code, across = self.code, pooling.columns
+        block_out, valid = self.blocks_out(place.panel)
+        first_line = place.row * pooling.rows
+        pooled = pooling.start(code, self.shape.pixels // across, self.shape.blocks)
+        for r in range(size("window_lines", pooling.rows)):
+            line = first_line + r
+            here = replace(place, row=line)
+            accumulators = self._tile_accumulators(here, pixel, rows)
+            values = code.through_epilogue(accumulators, self.spans(here, block_out, pixel), valid)
+            pooled = pooling.combine(code, values, pooled)
+        windows = None if rows is None else rows // across
+        window = pixel // across
+        code.finish(pooled, self.spans(place, block_out, window), windows, valid, pooling.factor(code), is_final=True)
+
+    @kernel
+    def _tile_accumulators(self, place: Place, pixel: Index, rows: Value | None) -> Value:
+        g = self.geometry
+        x_at = self.window_start(place, pixel)
+        lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
+        ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
+        zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
+        accumulators = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
+        return self._sum(accumulators, x_at, place.task[1:], ahead, rows)
+
+    @kernel
+    def ahead_of(self, place: Place, pixel: Index, lines: int) -> list[Index]:
+        """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines, of which
+        a step reads `lines`.
+        """
+        lanes = self.geometry.lanes * self.geometry.word
+        each = lines_for_each(lines, self._tiles_of_panel())
+        number = place.row + pixel // self.shape.pixels
+        line = number % -(-lines // each) * (lanes * each)
+        ahead = size("panel_size", self._panel_size()) + line
+        return [ahead + number * lanes for number in range(each)]
+
+    def _tiles_of_panel(self) -> int | None:
+        """How many tiles a task multiplies with one panel, where that is known."""
+        rows, length, pixels = self.tasks.rows, self.grid.length, self.grid.pixels
+        rows = rows if self.pooling is None else rows * self.pooling.rows
+        if self.grid.is_flat:
+            return -(-rows // pixels) if isinstance(rows, int) else None
+        return rows * -(-length // pixels) if isinstance(rows, int) and isinstance(length, int) else None
+
+    def pixel_step(self) -> Index:
+        """The distance between the windows of neighbouring pixels; a number shapes the code."""
+        return self.step if isinstance(self.step, int) else value_of(self.code.size("x_pixel", self.step))
+
+    @kernel
+    def _sum(
+        self, accumulators: Value, x_at: Value, task: tuple[Value, ...], ahead: list[Index], rows: Value | None
+    ) -> Value:
+        """`for block, for r, for s, for c: accumulators += pixels * weights`; a loop that is not needed has one static
+        iteration.
+        """
+        g, x, w, once = self.geometry, self.input, self.weights, (0,)
+        w_at, needed = task[0], task[1:]
+        step, is_point = self.pixel_step(), g.window == (1, 1)
+        depth = min(g.depth // g.word, _UNROLLED)
+        has_blocks, has_channels = g.blocks_in > 1 or is_point, not g.is_depthwise and depth * g.word < g.depth
+        for block in (range(*needed) if needed else range(size("blocks", g.blocks_in))) if has_blocks else once:
+            block_at = x_at + block * size("x_block", g.steps[1]) if has_blocks else x_at
+            row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
+            column_step = 0 if is_point else size("x_window_column", g.steps[3] * g.dilation[1])
+            for r in once if is_point else range(size("window_rows", g.window[0])):
+                row_at = block_at + r * row_step
+                for s in once if is_point else range(size("window_columns", g.window[1])):
+                    cell_at = row_at + s * column_step
+                    for c in range(0, g.depth, depth * g.word) if has_channels else once:
+                        at = cell_at + c
+                        if g.is_depthwise:
+                            accumulators = multiply_add_lanes(accumulators, x, at, step, w, w_at, rows)
+                            w_at += self.width
+                        else:
+                            for line in ahead:
+                                prefetch(w, w_at + line)
+                            if g.word > 1:
+                                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, depth, rows)
+                            else:
+                                accumulators = multiply_add(accumulators, x, at, (step, 1), w, w_at, depth, rows)
+                            w_at += depth * g.word * self.width
+        return accumulators
+
+    @kernel
+    def blocks_out(self, panel: Value) -> tuple[Index, Value | None]:
+        """The first block of the result, and how many elements from there on belong to it where that is not certain."""
+        g, count = self.geometry, self.shape.blocks
+        if g.blocks_out % count == 0:
+            return panel * count, None
+        blocks, first, within = size("blocks_out", g.blocks_out), 0, panel
+        if g.groups > 1:
+            group = self._group(panel)
+            within = panel - group * size("panels_per_group", self.panels_per_group)
+            first = group * blocks
+        start = within * count
+        valid = (blocks - start) * g.lanes
+        return first + start, valid

@@ -1,0 +1,202 @@
+"""Implicit GEMM: convolution and deconvolution on a GPU as packed weights times the im2col view of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.tensor_types import dims, element_of, is_half
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
+from mlirt.kernels.lib.cuda.tiles.loaders import Loader, Matrix, MatrixLoader
+from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, unit_kind
+from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
+from mlirt.kernels.lib.cuda.tiles.results import Epilogue
+from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
+from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories
+from mlirt.kernels.lib.cuda.tiles.window_loader import Window, WindowLoader, column_count
+from mlirt.kernels.lib.loops.loop_nest import Nest
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 10
+
+_MIN_ROWS = 8  # output channels of a group; a tile would be mostly empty with less
+_MIN_COLUMNS = 4  # pixels; with less, a warp per result reads the weights in order
+_SCATTERED = 6  # times slower, as measured, where neighbouring pixels are no neighbours in memory
+_MAX_PADDING_RATIO = 1.25  # of lines, when each tap starts a new tile
+
+
+@dataclass(frozen=True)
+class Product:
+    """A convolution that tiles can compute; the sizes are those of a group: output channels, input channels, taps."""
+
+    problem: Problem
+    window: Window
+    sizes: tuple[int, int, int]
+
+
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    found = _product(op, lowering)
+    if found is None:
+        return {}
+    slower = 1 if lowering.placements[op.input].strides[-1] == 1 else _SCATTERED
+    return {name: cost * slower for name, cost in found.problem.estimates().items()}
+
+
+def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
+    element, weights = element_of(op.input.type), lowering.known(op.kernel)
+    if weights is None or element != element_of(op.kernel.type) or not (is_half(element) or element == f32):
+        return None
+    groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
+    rows, channels, taps = group_sizes(weights.shape, groups, transposed=transposed)
+    if accumulator_type(op.epilogue) != f32 or rows < _MIN_ROWS or channels * taps == 0:
+        return None
+    sizes = Sizes(rows, column_count(op), channels * taps, groups)
+    if taps == 1 and typical(sizes.columns, typical_values(lowering.block)) <= _MIN_COLUMNS:
+        return None
+    window = _window(op, channels, groups, lowering)
+    steps = partial(_steps, window)
+    one_by_one = is_half(element) and window.wide == 1
+    is_scattered = one_by_one or _is_scattered(op, lowering)
+    return Product(
+        Problem(sizes, element, unit_kind(element, element), lowering, steps, is_scattered),
+        window,
+        (rows, channels, taps),
+    )
+
+
+def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:
+    """Whether neighbouring pixels are far apart: tiles go along the pixels."""
+    place = lowering.placements[op.input]
+    return dims(op.input.type)[-1] != 1 and place.strides[-1] != 1
+
+
+def _steps(window: Window, shape: WarpTile) -> int:
+    return _ordered(window, shape.depth).steps(shape.depth)
+
+
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
+    found = _product(op, lowering)
+    plan = None if found is None else found.problem.plan(lowering.choice(op))
+    if found is None or plan is None:
+        return False
+    window = _ordered(found.window, plan.shape.depth)
+    half = is_half(plan.element)
+    groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
+    order = partial(pack, window, plan.shape.rows, plan.shape.depth, groups, transposed=transposed, by_depth=not half)
+    packed = lowering.packed(op.kernel, order)
+
+    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
+        lines, width = packed.array.shape[1:]
+        base = k.mul(place.batch, lines * width)
+        buffer = k.weights(packed, "packed")
+        matrix = Matrix(buffer, base, width, lines, width, not half, widest(packed.array))
+        left = MatrixLoader(k, matrix, tiles.left, place.thread, place.threads, place.row)
+        right = WindowLoader(k, window, tiles.right, place.thread, place.threads, place.column, place.batch)
+        return left, right
+
+    operands = Operands(not half, True, (True, not half or window.wide > 1), make)
+    epilogue = Epilogue(op, list(op.extras), list(op.access), row_axis=1)
+    indices = partial(_indices, found.sizes[0], dims(op.output.type)[0], window)
+    lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
+    return True
+
+
+def group_sizes(sizes: Sequence[int], groups: int, *, transposed: bool) -> tuple[int, int, int]:
+    """Of a group: the output channels, the input channels, and the taps."""
+    first, second, *window = sizes
+    return (second, first // groups, prod(window)) if transposed else (first // groups, second, prod(window))
+
+
+def by_group(weights: Array, groups: int, *, transposed: bool) -> Array:
+    """The kernel as `[group, output channel of the group, input channel of the group, tap]`."""
+    taps = weights[0, 0].size
+    if transposed:
+        split = weights.reshape(groups, weights.shape[0] // groups, weights.shape[1], taps)
+        return split.swapaxes(1, 2)
+    return weights.reshape(groups, weights.shape[0] // groups, weights.shape[1], taps)
+
+
+def pack(
+    window: Window, rows: int, depth: int, groups: int, kernel: Array, *, transposed: bool, by_depth: bool
+) -> Array:
+    """Weights in the order in which tiles of `rows` x `depth` are read, filled up with zeros to whole tiles.
+
+    The result is `[group, line, row]` with `by_depth`, else `[group, row, line]`; lines go tap by tap.
+    """
+    import numpy as np
+
+    weights = by_group(kernel, groups, transposed=transposed)
+    _, count, channels, taps = weights.shape
+    per_tap = channels if window.is_flat else window.tiles_per_tap(depth) * depth
+    lines = window.steps(depth) * depth
+    packed = np.zeros((groups, -(-count // rows) * rows, max(lines, taps * per_tap)), weights.dtype)
+    split = packed[:, :count, : taps * per_tap].reshape(groups, count, taps, per_tap)
+    split[..., :channels] = weights.swapaxes(2, 3)
+    packed[:, :count, : taps * per_tap] = split.reshape(groups, count, -1)
+    return np.ascontiguousarray(packed.swapaxes(1, 2)) if by_depth else packed
+
+
+def widest(packed: Array) -> int:
+    """Elements of 16 bytes."""
+    return 16 // packed.dtype.itemsize
+
+
+def _window(op: ConvolutionOp, channels: int, groups: int, lowering: Lowering) -> Window:
+    """The window with the widest access that its shape allows; whether it is flat is decided later."""
+    sizes, steps = dims(op.input.type), lowering.placements[op.input].strides
+    is_point = all(size == 1 for size in dims(op.kernel.type)[2:])
+    stays = sizes[2:] == dims(op.output.type)[2:] and all(
+        (stride, pre, post) == (1, 0, 0) for stride, _, pre, post in op.spatial()
+    )
+    narrow = Window(op, channels, groups, is_flat=False, wide=1)
+    rows_join = all(
+        steps[axis] == steps[axis + 1] * sizes[axis + 1] or sizes[axis] == 1 for axis in range(2, len(sizes) - 1)
+    )
+    if not (is_point and stays and rows_join and (steps[-1] == 1 or sizes[-1] == 1)):
+        return narrow
+    wide = widest_access(op.input, [steps[0], steps[1]], lowering)
+    pixels = narrow.pixels
+    while wide > 1 and not (isinstance(pixels, int) and pixels % wide == 0):
+        wide //= 2
+    return Window(op, channels, groups, is_flat=False, wide=wide)
+
+
+def _ordered(window: Window, depth: int) -> Window:
+    """Lines without gaps where tiles would else be mostly empty."""
+    padded = window.tiles_per_tap(depth) * depth
+    flat = window.taps > 1 and padded > _MAX_PADDING_RATIO * window.channels
+    return Window(window.op, window.channels, window.groups, flat, window.wide)
+
+
+def _indices(
+    rows: int, batch: object, window: Window, k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue
+) -> Callable[[SSAValue], list[SSAValue]]:
+    """The indices along the loops of the result's nest: image, channel, pixel or its coordinates."""
+    pixels = k.size(window.pixels)
+    image = column if batch == 1 else k.div(column, pixels)
+    pixel = column if batch == 1 else k.rem(column, pixels)
+    found: dict[int, SSAValue] = {}
+    for loop, (extent, axes) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
+        if axes[0] >= 2:
+            size = k.size(extent)
+            found[loop] = k.rem(pixel, size) if axes[0] > 2 else pixel
+            pixel = k.div(pixel, size)
+        elif axes[0] == 0:
+            found[loop] = image
+    first = k.mul(group, rows)
+    return lambda row: [found[loop] if loop in found else k.add(first, row) for loop in range(len(nest.groups))]

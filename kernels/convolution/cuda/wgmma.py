@@ -1,0 +1,218 @@
+"""Convolutions on Hopper GPUs as implicit GEMM by warpgroups, whose im2col tiles are copied by TMA.
+
+Pixels are rows of the product, output channels its columns; the depth goes tap by tap, in each along the channels,
+which are neighbours in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.placement import Pack
+from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_of, tile_of
+from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
+from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
+from mlirt.kernels.lib.cuda.warpgroups.packing import in_fragment_order
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
+    ResultShape,
+    RowEpilogue,
+    bytes_ahead,
+    is_pointwise,
+    large_extras,
+    result_width,
+    scalar_operations,
+    width_of_results,
+)
+from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory, MatrixSource, Source, WindowShape, WindowSource
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 20
+
+_MIN_CHANNELS = 8  # of the result
+_MIN_PIXELS = 4  # with less, a warp per result reads the weights in order
+_MAX_STRIDE = 8
+# How far corners and taps may lie from a pixel, by the number of spatial dimensions.
+_REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
+
+
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that a convolution takes, about, with each tile."""
+    return estimates_of(_work(op, lowering))
+
+
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
+    tile = tile_of(_work(op, lowering), lowering.choice(op))
+    if tile is None:
+        return False
+    _build(op, tile, lowering)
+    return True
+
+
+def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
+    """What there is to do; None where the tactic does not apply."""
+    kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
+    if (
+        kind is None
+        or weights is None
+        or accumulator_type(op.epilogue) != kind.accumulator_type
+        or not is_pointwise(op)
+    ):
+        return None
+    if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
+        return None
+    if not images_of(op, lowering).fits():
+        return None
+    columns, known = weights.shape[0], typical_values(lowering.block)
+    pixels = typical(pixels_of(op), known)
+    if columns < _MIN_CHANNELS or pixels <= _MIN_PIXELS:
+        return None
+    return GroupWork(
+        pixels,
+        columns,
+        1,
+        _steps(weights.shape, kind),
+        may_split=True,
+        extras=large_extras(op, op.extras),
+        operations=scalar_operations(op),
+        width=result_width(op),
+        ahead=bytes_ahead(op, op.extras),
+        line=kind.line,
+        device=lowering.target.gpu,
+    )
+
+
+def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+    """What matrix units do with the elements; None where they have no such operation."""
+    return Kind.of(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
+
+
+def kind_of_lines(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+    """The same with lines that the channels of a tap fill best."""
+    kind, channels = kind_of(op, lowering), dims(op.input.type)[1]
+    return None if kind is None or not isinstance(channels, int) else kind.fitting(channels * byte_width(kind.element))
+
+
+def pads_with_zeros(op: ConvolutionOp) -> bool:
+    """Whether cells outside of the input count as zero, as the device fills them in."""
+    return op.padding_value.value.data == 0 or all(pre <= 0 and post <= 0 for _, _, pre, post in op.spatial())
+
+
+def pixels_of(op: ConvolutionOp) -> Dim:
+    """Of all images of the result."""
+    batch, _, *spatial = dims(op.output.type)
+    return batch * product(spatial)
+
+
+def _steps(sizes: Sequence[int], kind: Kind) -> int:
+    """Tiles along the depth."""
+    _, channels, *taps = sizes
+    count = -(-channels // kind.depth)
+    for length in taps:
+        count *= length
+    return count
+
+
+def is_within_reach(op: ConvolutionOp) -> bool:
+    """Whether a window's walk can be described to the device."""
+    reach = _REACH.get(rank(op.input.type) - 2, 0)
+    for (stride, dilation, pre, post), taps in zip(op.spatial(), dims(op.kernel.type)[2:], strict=True):
+        if not isinstance(taps, int):
+            return False
+        far = (taps - 1) * dilation
+        if stride > _MAX_STRIDE or far >= 2 * reach or not -reach < -pre < reach or not -reach < post - far < reach:
+            return False
+    return True
+
+
+def images_of(op: ConvolutionOp, lowering: Lowering) -> MappedMemory:
+    """The input with its channels innermost."""
+    place, sizes = lowering.placements[op.input], dims(op.input.type)
+    axes = (0, *range(2, len(sizes)), 1)
+    steps = tuple(place.strides[axis] for axis in axes)
+    element = scalar_type(element_of(op.input.type))
+    return MappedMemory(place.buffer, element, place.offset, tuple(sizes[axis] for axis in axes), steps)
+
+
+def is_matrix(op: ConvolutionOp, images: MappedMemory) -> bool:
+    """Whether the pixels of the input are the rows of a matrix as they lie, and those of the result."""
+    alone = all(size == 1 for size in dims(op.kernel.type)[2:])
+    stays = all((stride, pre, post) == (1, 0, 0) for stride, _, pre, post in op.spatial())
+    joined = all(
+        images.steps[axis] == images.steps[axis + 1] * images.sizes[axis + 1] for axis in range(len(images.sizes) - 2)
+    )
+    return alone and stays and joined
+
+
+def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
+    kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
+    assert kind is not None
+    assert weights is not None
+    k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
+    axes = range(2, rank(op.output.type))
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
+    images = images_of(op, lowering)
+    left = _pixel_rows(k, op, images, tile.rows, kind)
+    right = filters(k, op.kernel, partial(_packed, kind.depth), kind, lowering, (tile.columns, width))
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights.shape, kind))
+    GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
+
+
+def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int, kind: Kind) -> Source:
+    if is_matrix(op, images):
+        pixels = product(images.sizes[:-1])
+        matrix = MappedMemory(
+            images.buffer, images.element, images.offset, (pixels, images.sizes[-1]), images.steps[-2:]
+        )
+        return MatrixSource(k, matrix, rows, (), by_depth=False, known=False, line=kind.line)
+    stride, dilation, pre, post = zip(*op.spatial(), strict=True)
+    taps = tuple(size for size in dims(op.kernel.type)[2:] if isinstance(size, int))
+    channels = images.sizes[-1]
+    assert isinstance(channels, int)
+    shape = WindowShape(taps, stride, dilation, pre, post, dims(op.output.type)[2:], channels)
+    return WindowSource(k, images, rows, shape, kind.line)
+
+
+def filters(
+    k: KernelBuilder, kernel: SSAValue, pack: Pack, kind: Kind, lowering: Lowering, columns: tuple[int, int]
+) -> MatrixSource:
+    """Weights, which `pack` brings to `[output channel, depth]`, as columns: so many of a tile, and neighbours of a
+    thread.
+    """
+    ordered = lowering.packed(kernel, partial(_in_fragment_order, pack, columns[1]))
+    buffer, shape = lowering.placements.new_weight(ordered, "packed"), ordered.array.shape
+    memory = MappedMemory(buffer, kind.element, 0, shape, (shape[-1], 1))
+    return MatrixSource(k, memory, columns[0], (), by_depth=False, known=True, in_fragment_order=True, line=kind.line)
+
+
+def _in_fragment_order(pack: Pack, width: int, weights: Array) -> Array:
+    return in_fragment_order(pack(weights), width)
+
+
+def _packed(depth: int, weights: Array) -> Array:
+    """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles."""
+    import numpy as np
+
+    count, channels = weights.shape[:2]
+    whole = -(-channels // depth) * depth
+    taps = weights[0, 0].size
+    packed = np.zeros((count, taps, whole), weights.dtype)
+    packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)
+    return packed.reshape(count, taps * whole)

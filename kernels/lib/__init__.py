@@ -1,0 +1,1 @@
+"""What kernels are written with; no family of kernels, and no pass."""

@@ -1,0 +1,1 @@
+"""Writes kernels op by op: their arguments, their blocks, arithmetic on indices."""

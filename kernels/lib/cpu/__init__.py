@@ -1,0 +1,1 @@
+"""What kernels of CPUs are made of."""

@@ -1,0 +1,1 @@
+"""What kernels of GPUs are made of."""

@@ -1,0 +1,116 @@
+"""What neighbouring windows read of a row whose cells are neighbours in memory: each cell once, most of them together.
+
+A thread has the windows of `results` neighbours. Cells are numbered from the one where its first window would start
+without padding, so that those with negative numbers are padding or belong to the thread before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
+from mlirt.dialects.tensor_types import byte_width, element_of
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
+from mlirt.kernels.lib.loops.taps import Axis
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+_MAX_ACCESS_BYTES = 16  # bytes of an access
+_MAX_THREAD_CELLS = 48  # cells that a thread reads of a row
+
+
+@dataclass(frozen=True)
+class RowCells:
+    """The windows of a thread along an axis, and `together` cells that lie in memory as one access needs it."""
+
+    axis: Axis
+    results: int
+    together: int
+
+    def number(self, result: int, tap: int) -> int:
+        """The cell that a tap of a window reads."""
+        assert isinstance(self.axis.pre, int)
+        return result * self.axis.stride + tap * self.axis.dilation - self.axis.pre
+
+    def numbers(self) -> list[int]:
+        """All cells that are read."""
+        assert isinstance(self.axis.size, int)
+        return sorted({self.number(result, tap) for result in range(self.results) for tap in range(self.axis.size)})
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """(first cell, cells) of each access: the cells that are needed of each aligned group."""
+        groups: dict[int, list[int]] = {}
+        for number in self.numbers():
+            groups.setdefault(number // self.together, []).append(number)
+        return [_around(group, number * self.together, self.together) for number, group in sorted(groups.items())]
+
+    def is_inside(self, first: int, count: int) -> bool:
+        """Whether a piece is a part of the input for every thread."""
+        room = self.axis.length - self.axis.output * self.axis.stride
+        own = first >= 0 and first + count <= self.results * self.axis.stride
+        return own and isinstance(room, int) and room >= 0
+
+
+def _around(numbers: Sequence[int], first: int, count: int) -> tuple[int, int]:
+    """The smallest half of a half .. of an aligned group that has these cells."""
+    while count > 1:
+        half = first + count // 2
+        if numbers[0] >= half:
+            first = half
+        elif numbers[-1] >= half:
+            break
+        count //= 2
+    return first, count
+
+
+def row_cells(source: SSAValue, along: int, axis: Axis, most: int, lowering: Lowering) -> RowCells | None:
+    """As many neighbouring windows as fit into whole vectors, at most so many; None where that is only one."""
+    if not isinstance(axis.pre, int) or not isinstance(axis.size, int):
+        return None
+    steps = lowering.placements[source].strides
+    if steps[along] != 1:
+        return None
+    others = [step for k, step in enumerate(steps) if k != along]
+    results = most
+    while results > 1 and not is_multiple(axis.output, results):
+        results //= 2
+    together = min(widest_access(source, others, lowering), _MAX_ACCESS_BYTES // byte_width(element_of(source.type)))
+    while together > 1 and ((results * axis.stride) % together or not is_multiple(axis.length, together)):
+        together //= 2
+    found = RowCells(axis, results, together)
+    return found if results > 1 and together > 1 and len(found.numbers()) <= _MAX_THREAD_CELLS else None
+
+
+class RowReader:
+    """Reads the cells of rows in a kernel."""
+
+    def __init__(self, k: KernelBuilder, cells: RowCells, memory: SSAValue) -> None:
+        self.k, self.cells, self.memory = k, cells, memory
+        self.length = k.size(cells.axis.length)
+
+    def read(
+        self, row: SSAValue, inside: SSAValue | None, block: SSAValue
+    ) -> dict[int, tuple[SSAValue, SSAValue | None]]:
+        """Each cell that the `block`-th thread of a row needs, and whether it is in the input (None: surely).
+
+        `row` is the index of the row's first cell; a row that is not `inside` has none. Other cells are zero.
+        """
+        k, cells = self.k, self.cells
+        first = k.mul(block, cells.results * cells.axis.stride)
+        found: dict[int, tuple[SSAValue, SSAValue | None]] = {}
+        for start, count in cells.pieces():
+            place = k.add(first, start) if start >= 0 else k.sub(first, -start)
+            own = None if cells.is_inside(start, count) else k.compare("ult", place, self.length)
+            valid = k.both(inside, own)
+            room = None if valid is None else k.select(valid, count, 0)
+            read = LoadFragmentOp(self.memory, k.add(row, place), range(count), valid=room, wide=count > 1)
+            loaded = k.value(read)
+            for lane in range(count):
+                found[start + lane] = k.value(FragmentElementOp(loaded, lane)), valid
+        return found
+
+
+__all__ = ["RowCells", "RowReader", "row_cells"]

@@ -1,0 +1,153 @@
+"""How a block multiplies two tiles in shared memory, and where its threads keep the accumulators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.fragment import FillFragmentOp, LoadFragmentOp, OuterProductOp, StoreFragmentOp
+from mlirt.dialects.kernel.matrix_unit import PACKED, LoadMatrixOp, MmaKind, MmaOp
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
+from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+
+
+class Engine(ABC):
+    """The multiplication of one tile shape; `left` is rows x depth, `right` depth x columns."""
+
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+        self.k, self.shape, self.thread = k, shape, thread
+
+    @abstractmethod
+    def zeros(self) -> SSAValue:
+        """Sums of nothing."""
+
+    @abstractmethod
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+        """The accumulators with the products of one stage added."""
+
+    @abstractmethod
+    def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
+        """Write the accumulators to shared memory, one row of the tile per line."""
+
+
+class MultiplyAdd(Engine):
+    """Each thread multiplies a piece of the tile in single precision; both operands lie with the depth as lines."""
+
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+        super().__init__(k, shape, thread)
+        across = 16 if shape.columns >= 64 else 8
+        self.row_offsets = _quads(shape.rows, shape.rows * across // shape.threads)
+        self.column_offsets = _quads(shape.columns, shape.columns // across)
+        self.row = k.mul(k.div(thread, across), 4)
+        self.column = k.mul(k.rem(thread, across), 4)
+
+    def zeros(self) -> SSAValue:
+        count = len(self.row_offsets) * len(self.column_offsets)
+        return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), count))
+
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+        k, unrolled = self.k, 4
+
+        def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            accumulators = carried[0]
+            for part in range(unrolled):
+                line = k.add(k.mul(i, unrolled), part)
+                a = self._load(left, left.at(k, stage, line, self.row), self.row_offsets)
+                b = self._load(right, right.at(k, stage, line, self.column), self.column_offsets)
+                accumulators = k.value(OuterProductOp(accumulators, a, b))
+            return [accumulators]
+
+        (result,) = k.loop(self.shape.depth // unrolled, [accumulators], step)
+        return result
+
+    def _load(self, tile: TileMemory, index: SSAValue, offsets: list[int]) -> SSAValue:
+        return self.k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
+
+    def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
+        offsets = [row * results.pitch + column for row in self.row_offsets for column in self.column_offsets]
+        index = results.at(self.k, 0, self.row, self.column)
+        self.k.insert(StoreFragmentOp(accumulators, results.buffer, index, offsets, wide=True))
+
+
+def _quads(length: int, count: int) -> list[int]:
+    """Groups of four neighbours spread evenly over a length, for a thread that starts at four times its number."""
+    groups = count // 4
+    return [group * (length // groups) + k for group in range(groups) for k in range(4)]
+
+
+class MatrixUnit(Engine):
+    """The warps multiply on their matrix units. An operand's lines are rows (or columns) of the tile, or the depth."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        shape: WarpTile,
+        thread: SSAValue,
+        kind: MmaKind,
+        *,
+        left_by_depth: bool,
+        right_by_depth: bool,
+    ) -> None:
+        super().__init__(k, shape, thread)
+        self.kind = kind
+        self.deep = 8 * PACKED[kind]  # elements of one instruction along the depth
+        self.left_by_depth, self.right_by_depth = left_by_depth, right_by_depth
+        self.tile_rows = shape.rows // shape.warp_rows // 16
+        self.tile_columns = shape.columns // shape.warp_columns // 8
+        lane, warp = k.rem(thread, 32), k.div(thread, 32)
+        self.first_row = k.mul(k.rem(warp, shape.warp_rows), 16 * self.tile_rows)
+        self.first_column = k.mul(k.div(warp, shape.warp_rows), 8 * self.tile_columns)
+        self.lane = lane
+        # Eight lanes give the rows of one of four 8 x 8 matrices.
+        self.line8, self.matrix = k.rem(lane, 8), k.div(lane, 8)
+
+    def zeros(self) -> SSAValue:
+        return self.k.value(
+            FillFragmentOp(self.k.constant(0, self.kind.accumulator_type), 4 * self.tile_rows * self.tile_columns)
+        )
+
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+        k = self.k
+        left_at, right_at = self._left_index(left, stage), self._right_index(right, stage)
+        for first in range(0, self.shape.depth, self.deep):
+            a = self._fragments(left, left_at, first, self.left_by_depth, self.tile_rows)
+            b = self._fragments(right, right_at, first, self.right_by_depth, self.tile_columns // 2)
+            accumulators = k.value(MmaOp(self.kind, accumulators, a, b, self.tile_rows, self.tile_columns))
+        return accumulators
+
+    def _left_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
+        """Matrices in the order rows 0-7, rows 8-15 of the first half of the depth, then the same of the second one."""
+        k = self.k
+        row, deep = k.mul(k.rem(self.matrix, 2), 8), k.mul(k.div(self.matrix, 2), self.deep // 2)
+        if self.left_by_depth:
+            return tile.at(k, stage, k.add(deep, self.line8), k.add(self.first_row, row))
+        return tile.at(k, stage, k.add(k.add(self.first_row, row), self.line8), deep)
+
+    def _right_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
+        """Matrices in the order first half, second half of the depth of columns 0-7, then the same of columns 8-15."""
+        k = self.k
+        deep, column = k.mul(k.rem(self.matrix, 2), self.deep // 2), k.mul(k.div(self.matrix, 2), 8)
+        if self.right_by_depth:
+            return tile.at(k, stage, k.add(deep, self.line8), k.add(self.first_column, column))
+        return tile.at(k, stage, k.add(k.add(self.first_column, column), self.line8), deep)
+
+    def _fragments(self, tile: TileMemory, index: SSAValue, first: int, by_depth: bool, count: int) -> SSAValue:
+        moved = self.k.add(index, first * tile.pitch if by_depth else first)
+        step = 16 if by_depth else 16 * tile.pitch
+        return self.k.value(LoadMatrixOp(tile.buffer, moved, count, step, transpose=by_depth))
+
+    def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
+        k, pitch = self.k, results.pitch
+        row = k.add(self.first_row, k.div(self.lane, 4))
+        column = k.add(self.first_column, k.mul(k.rem(self.lane, 4), 2))
+        offsets = [
+            (16 * i + 8 * half) * pitch + 8 * j + pair
+            for i in range(self.tile_rows)
+            for j in range(self.tile_columns)
+            for half in range(2)
+            for pair in range(2)
+        ]
+        k.insert(StoreFragmentOp(accumulators, results.buffer, results.at(k, 0, row, column), offsets))

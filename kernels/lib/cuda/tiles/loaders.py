@@ -1,0 +1,194 @@
+"""How the threads of a block bring the tiles of one operand to shared memory."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.async_copy import CopyAsyncOp
+from mlirt.dialects.kernel.buffers import memory
+from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+
+MIN_COPY = 4
+"""Bytes of the smallest asynchronous copy."""
+
+
+class Loader(ABC):
+    """Brings the tile of a step to a stage: `start` at once and asynchronously, or `fetch` to registers and `put`."""
+
+    tile: TileMemory
+    is_async: bool
+
+    def start(self, step: SSAValue, stage: SSAValue | int) -> None:
+        """Start asynchronous copies."""
+        raise NotImplementedError
+
+    def fetch(self, step: SSAValue, wanted: SSAValue | None) -> list[SSAValue]:
+        """Read to registers; zeros where the i1 `wanted` does not hold."""
+        raise NotImplementedError
+
+    def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
+        """Write what `fetch` gave."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Element (i, j) of an operand at `base + i * outer + j` in `buffer`; `wide` elements are aligned, rows too.
+
+    Lines of the tile are along i, its width along j. `by_depth` says that i is the dimension of the sum, else j is.
+    Elements with i from `lines` on or j from `width` on count as zero.
+    """
+
+    buffer: SSAValue
+    base: SSAValue
+    outer: SSAValue | int
+    lines: Dim
+    width: Dim
+    by_depth: bool
+    wide: int
+
+
+class _Grid:
+    """The places of a tile that a thread takes care of: (line, column) and every `step` lines below."""
+
+    def __init__(self, k: KernelBuilder, thread: SSAValue, threads: int, lines: int, width: int, wide: int) -> None:
+        across = width // wide
+        self.step = threads // across
+        self.count = max(1, lines // self.step)
+        self.line, self.column = k.div(thread, across), k.mul(k.rem(thread, across), wide)
+        # More threads than places: the others have nothing to do.
+        self.spare = lines < self.step
+
+
+class MatrixLoader(Loader):
+    """A matrix whose rows become lines of the tile."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        matrix: Matrix,
+        tile: TileMemory,
+        thread: SSAValue,
+        threads: int,
+        first: SSAValue,
+    ) -> None:
+        """`first` is where the tile starts along the dimension that is not the sum's."""
+        self.k, self.matrix, self.tile = k, matrix, tile
+        self.element: Attribute = memory(matrix.buffer).get_element_type()
+        self.is_async = matrix.wide * byte_width(self.element) >= MIN_COPY
+        self.grid = _Grid(k, thread, threads, tile.lines, tile.width, matrix.wide)
+        self.first = first
+        self.depth = tile.lines if matrix.by_depth else tile.width
+
+    def _position(self, step: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Row and column in the matrix of the thread's first place."""
+        k, along = self.k, self.k.mul(step, self.depth)
+        start = (along, self.first) if self.matrix.by_depth else (self.first, along)
+        return k.add(start[0], self.grid.line), k.add(start[1], self.grid.column)
+
+    def _is_whole(self, size: Dim, tile: int) -> bool:
+        return isinstance(size, int) and size % tile == 0
+
+    def _valid(self, row: SSAValue, column: SSAValue) -> SSAValue | None:
+        """How many of the `wide` elements at a place exist; None: all."""
+        k, matrix = self.k, self.matrix
+        valid: SSAValue | None = None
+        if not self._is_whole(matrix.width, self.tile.width):
+            valid = k.sub(k.size(matrix.width), column)
+        conditions: list[SSAValue] = []
+        if not self._is_whole(matrix.lines, self.tile.lines):
+            conditions.append(k.compare("slt", row, k.size(matrix.lines)))
+        if self.grid.spare:
+            conditions.append(k.compare("slt", self.grid.line, self.tile.lines))
+        for condition in conditions:
+            valid = k.select(condition, matrix.wide if valid is None else valid, 0)
+        return valid
+
+    def start(self, step: SSAValue, stage: SSAValue | int) -> None:
+        k, matrix, grid = self.k, self.matrix, self.grid
+        row, column = self._position(step)
+
+        def copy() -> None:
+            for number in range(grid.count):
+                here = k.add(row, number * grid.step)
+                source = k.add(k.add(matrix.base, k.mul(here, matrix.outer)), column)
+                line = k.add(grid.line, number * grid.step)
+                target = self.tile.at(k, stage, line, grid.column)
+                valid = self._valid(here, column)
+                k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, matrix.wide, valid))
+
+        if grid.spare:
+            k.when(k.compare("slt", grid.line, self.tile.lines), copy)
+        else:
+            copy()
+
+    def fetch(self, step: SSAValue, wanted: SSAValue | None) -> list[SSAValue]:
+        k, matrix, grid = self.k, self.matrix, self.grid
+        row, column = self._position(step)
+        fragments: list[SSAValue] = []
+        for number in range(grid.count):
+            here = k.add(row, number * grid.step)
+            index = k.add(k.add(matrix.base, k.mul(here, matrix.outer)), column)
+            valid = self._valid(here, column)
+            if wanted is not None:
+                valid = k.select(wanted, matrix.wide if valid is None else valid, 0)
+            fragments.append(k.value(LoadFragmentOp(matrix.buffer, index, range(matrix.wide), valid=valid)))
+        return fragments
+
+    def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
+        k, grid = self.k, self.grid
+
+        def store() -> None:
+            for number, fragment in enumerate(fragments):
+                line = k.add(grid.line, number * grid.step)
+                index = self.tile.at(k, stage, line, grid.column)
+                k.insert(StoreFragmentOp(fragment, self.tile.buffer, index, range(self.matrix.wide)))
+
+        if grid.spare:
+            k.when(k.compare("slt", grid.line, self.tile.lines), store)
+        else:
+            store()
+
+
+class TransposingLoader(Loader):
+    """A matrix of 4-byte elements whose rows become columns of the tile, so that the depth gives the lines."""
+
+    is_async = True
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        matrix: Matrix,
+        tile: TileMemory,
+        thread: SSAValue,
+        threads: int,
+        first: SSAValue,
+    ) -> None:
+        self.k, self.matrix, self.tile, self.first = k, matrix, tile, first
+        # Neighbouring threads read neighbours along the depth.
+        self.deep, self.row = k.rem(thread, tile.lines), k.div(thread, tile.lines)
+        self.step = threads // tile.lines
+        self.count = tile.width // self.step
+
+    def start(self, step: SSAValue, stage: SSAValue | int) -> None:
+        k, matrix = self.k, self.matrix
+        deep = k.add(k.mul(step, self.tile.lines), self.deep)
+        whole_depth = isinstance(matrix.width, int) and matrix.width % self.tile.lines == 0
+        whole_rows = isinstance(matrix.lines, int) and matrix.lines % self.tile.width == 0
+        exists = None if whole_depth else k.compare("slt", deep, k.size(matrix.width))
+        for number in range(self.count):
+            column = k.add(self.row, number * self.step)
+            row = k.add(self.first, column)
+            both = exists if whole_rows else k.both(exists, k.compare("slt", row, k.size(matrix.lines)))
+            source = k.add(k.add(matrix.base, k.mul(row, matrix.outer)), deep)
+            target = self.tile.at(k, stage, self.deep, column)
+            valid = None if both is None else k.select(both, 1, 0)
+            k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, 1, valid))

@@ -1,0 +1,72 @@
+"""A tile of an operand in shared memory, several stages of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.simt import ReuseSharedOp, SharedOp
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+
+_PADDING = 16  # bytes after each row, so that rows start in different banks
+
+
+@dataclass(frozen=True)
+class TileMemory:
+    """`lines` rows of `width` elements that lie `pitch` elements apart; stage s starts at `base + s * size`."""
+
+    buffer: SSAValue
+    base: int
+    lines: int
+    width: int
+    pitch: int
+
+    @property
+    def size(self) -> int:
+        return self.lines * self.pitch
+
+    def at(self, k: KernelBuilder, stage: SSAValue | int, line: SSAValue | int, column: SSAValue | int) -> SSAValue:
+        """The index of an element of a stage."""
+        start = k.add(k.mul(stage, self.size), self.base)
+        return k.add(k.add(start, k.mul(line, self.pitch)), column)
+
+
+@dataclass(frozen=True)
+class TileMemories:
+    """The shared memory of a block: tiles of both operands, and after the last of them the accumulators."""
+
+    left: TileMemory
+    right: TileMemory
+
+    @staticmethod
+    def allocate(
+        k: KernelBuilder,
+        element: Attribute,
+        stages: int,
+        left: tuple[int, int],
+        right: tuple[int, int],
+        accumulators: int,
+    ) -> TileMemories:
+        """Room for tiles of (lines, width) elements, and in the same place for `accumulators` bytes of accumulators."""
+        size = byte_width(element)
+        pitches = [width + _PADDING // size for _, width in (left, right)]
+        start = stages * left[0] * pitches[0]
+        count = start + stages * right[0] * pitches[1]
+        buffer = k.value(SharedOp(max(count, -(-accumulators // size)), element))
+        buffer.name_hint = "tiles"
+        return TileMemories(TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1]))
+
+    def accumulators(self, k: KernelBuilder, rows: int, columns: int, element: Attribute) -> TileMemory:
+        """The place of the accumulators, numbers of 4 bytes, once nobody reads the tiles any more."""
+        pitch = accumulator_pitch(columns)
+        buffer = k.value(ReuseSharedOp(self.left.buffer, rows * pitch, element))
+        buffer.name_hint = "accumulators"
+        return TileMemory(buffer, 0, rows, columns, pitch)
+
+
+def accumulator_pitch(columns: int) -> int:
+    """The distance between rows of accumulators."""
+    return columns + _PADDING // byte_width(f32)

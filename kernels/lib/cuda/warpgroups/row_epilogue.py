@@ -1,0 +1,293 @@
+"""The epilogue, from accumulators to memory: a thread has neighbouring columns of a row of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.epilogue import EpilogueOp
+from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
+from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.kernel.buffers import length
+from mlirt.dialects.kernel.core import LoadOp, YieldOp
+from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, MapFragmentOp, SaturateFragmentOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_half
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.int8_as_floats import with_floats
+from mlirt.kernels.lib.cuda.warpgroups.reciprocals import with_reciprocals
+from mlirt.kernels.lib.cuda.warpgroups.saturation import without_limits
+from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+WIDTH = 8
+"""Neighbouring columns of a thread, if they are halves or have an order of their own."""
+QUAD = 4
+"""Threads that share a row."""
+_PIECE = 16  # bytes of the widest access
+_MIN_OPS_OF_FUNCTION = 13  # operations of a function such as the error function
+_SHIFTS = 1e7
+
+
+@dataclass(frozen=True)
+class ResultShape:
+    """The result as a batch of matrices: which of its dimensions are entries, rows (in this order) and columns."""
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    column: int
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        return (*self.batch, *self.rows, self.column)
+
+
+def is_pointwise(op: EpilogueOp) -> bool:
+    """Whether an epilogue depends on values alone, not on where they are."""
+    return not any(isinstance(inner, IndexOp | SizeOp) for inner in op.regions[-1].block.ops)
+
+
+def large_extras(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
+    """How many of the extra operands are as large as the result."""
+    return len(_large(op, extras))
+
+
+def bytes_ahead(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
+    """Of an element of the extra operand that tiles may be copied of ahead; 0 where there is none.
+
+    Where it does not lie as the result does, a tile that copies it ahead does without.
+    """
+    widths = {byte_width(element_of(value.type)) for value in _large(op, extras)}
+    return min(widths & {1, 2}, default=0)
+
+
+def _large(op: EpilogueOp, extras: Sequence[SSAValue]) -> list[SSAValue]:
+    return [value for value in extras if element_count(value.type) == element_count(op.results[0].type)]
+
+
+def result_width(op: EpilogueOp) -> int:
+    """Bytes of an element of the result; more than two count as two, as the estimates were fitted."""
+    return min(2, byte_width(element_of(op.results[0].type)))
+
+
+def scalar_operations(op: EpilogueOp) -> int:
+    """How many operations the epilogue takes for an element, about.
+
+    Bits that are read as another type take none. Constants of floats are counted, as the estimates were fitted so.
+    """
+    counts = (_operations(inner) for inner in op.regions[-1].block.ops)
+    return sum(counts)
+
+
+def _operations(op: Operation) -> int:
+    if isinstance(op, math.FmaOp):
+        return 1
+    if isinstance(op, arith.BitcastOp | arith.TruncIOp) or (isinstance(op, arith.ConstantOp) and _is_shift(op)):
+        return 0
+    return 1 if op.name.startswith("arith") else _MIN_OPS_OF_FUNCTION
+
+
+def _is_shift(op: arith.ConstantOp) -> bool:
+    """Whether a constant is one of those by which integers become floats, and back: they stay in registers."""
+    return isinstance(op.value, IntegerAttr) or (isinstance(op.value, FloatAttr) and op.value.value.data > _SHIFTS)
+
+
+def width_of_results(op: EpilogueOp, tile: GroupTile, columns: Dim) -> int:
+    """Neighbouring columns of a thread where the tile's columns may have any order: what one access writes.
+
+    With more of them each access of a warp would write halves of sectors.
+    """
+    wide = _PIECE // byte_width(element_of(op.results[0].type))
+    fits = tile.columns % (QUAD * wide) == 0 and isinstance(columns, int) and columns % wide == 0
+    return wide if fits else WIDTH
+
+
+class RowEpilogue:
+    """The epilogue of an op on rows of its result."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        op: EpilogueOp,
+        operands: tuple[Sequence[SSAValue], Sequence[AccessAttr]],
+        shape: ResultShape,
+        lowering: Lowering,
+        width: int = WIDTH,
+    ) -> None:
+        """`operands` are the extra operands and their accesses; `width` columns of a thread are neighbours."""
+        region = op.regions[-1]
+        self.k, self.element = k, element_of(op.results[0].type)
+        wider = without_limits(region)
+        self.is_limited = wider is not None
+        self.region = wider or (with_reciprocals(region) if is_half(self.element) else region)
+        output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
+        self.columns, self.width = space[shape.column], width
+        accesses = [affine(value, places[value], one, len(space)) for value, one in zip(*operands, strict=True)]
+        accesses.append(direct(output, places[output]))
+        turned = [Affine(one.value, tuple(one.steps[axis] for axis in shape.axes), one.offset) for one in accesses]
+        first_row, column = len(shape.batch), len(shape.axes) - 1
+        nest = Nest.of([space[axis] for axis in shape.axes], turned)
+        nest = collapse(nest, frozenset({column}), frozenset({first_row, column}))
+        self.extents = nest.extents[:-1]
+        self.batch_loops = sum(group[0] < first_row for group in nest.groups)
+        self.operands = nest.operands
+        self.pointers = [k.buffer(one.value, one.offset) for one in nest.operands]
+        self.wide = [self._is_wide(one, lowering) for one in nest.operands]
+        # The first argument of the region is the sum.
+        vectors = [1 + number for number in self.extras if self.operands[number].steps[-1] != 0]
+        self.region, self.floats = with_floats(self.region, vectors)
+        self._loaded: dict[tuple[int, SSAValue], SSAValue] = {}
+
+    def _is_wide(self, one: Affine, lowering: Lowering) -> bool:
+        """Whether the columns of a thread lie side by side and aligned."""
+        size = byte_width(element_of(one.value.type))
+        start = lowering.placements[one.value].offset + one.offset * size
+        places = [start, *(step * size for step in one.steps[:-1])]
+        aligned = all(isinstance(place, int) and place % min(_PIECE, self.width * size) == 0 for place in places)
+        return aligned and one.steps[-1] == 1 and isinstance(self.columns, int) and self.columns % self.width == 0
+
+    def at(self, batch: SSAValue, row: SSAValue) -> list[SSAValue]:
+        """The indices along the loops before the columns."""
+        k = self.k
+        indices: list[SSAValue] = []
+        for number, extent in reversed(list(enumerate(self.extents))):
+            rest = batch if number < self.batch_loops else row
+            leads = number in (0, self.batch_loops)
+            size = k.size(extent)
+            indices.insert(0, rest if leads else k.rem(rest, size))
+            if number < self.batch_loops:
+                batch = k.div(rest, size) if not leads else batch
+            else:
+                row = k.div(rest, size) if not leads else row
+        return indices
+
+    def valid(self, column: SSAValue) -> SSAValue:
+        """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one."""
+        k = self.k
+        left = k.named(k.max(k.sub(k.size(self.columns), column), 0), "left")
+        group = QUAD * self.width
+        return k.named(k.add(k.mul(k.div(left, group), self.width), k.min(k.rem(left, group), self.width)), "valid")
+
+    @property
+    def extras(self) -> range:
+        """The numbers of the extra operands."""
+        return range(len(self.operands) - 1)
+
+    def is_fixed(self, number: int) -> bool:
+        """Whether an extra operand is the same in all rows."""
+        return all(step == 0 for step in self.operands[number].steps[:-1])
+
+    def bytes_of(self, number: int) -> int:
+        """Of an element of an extra operand."""
+        return byte_width(element_of(self.operands[number].value.type))
+
+    def as_matrix(self, number: int) -> MappedMemory | None:
+        """An extra operand as a matrix of rows and columns that the device can copy; None where it is none."""
+        one, element = self.operands[number], element_of(self.operands[number].value.type)
+        size, place = byte_width(element), self.k.lowering.placements[one.value]
+        if len(self.extents) != 1 or self.batch_loops or self.is_fixed(number) or element != scalar_type(element):
+            return None
+        offset = place.offset + one.offset * size
+        memory = MappedMemory(place.buffer, element, offset, (*self.extents, self.columns), one.steps)
+        return memory if memory.fits() and self.width * size == _PIECE else None
+
+    def read(
+        self, number: int, count: int, at: Sequence[SSAValue], column: SSAValue, valid: SSAValue | None
+    ) -> SSAValue:
+        """An extra operand of `count` results of a row, from `column` on: `valid` of them exist (None: all)."""
+        return self._load(number, at, column, self._offsets(count), valid)
+
+    def write(
+        self,
+        accumulators: SSAValue,
+        extras: Sequence[SSAValue],
+        at: Sequence[SSAValue],
+        column: SSAValue,
+        valid: SSAValue | None,
+        is_row: SSAValue | None,
+    ) -> None:
+        """Results of a row from sums of groups from `column` on, and what `read` gave for them.
+
+        `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
+        """
+        k, count = self.k, length(accumulators)
+        values = [accumulators, *extras]
+        for number in self.floats:
+            values[number] = k.value(FloatFragmentOp(values[number]))
+        result = self._apply(values, count)
+        if is_row is not None:
+            valid = k.select(is_row, count if valid is None else valid, 0)
+        output = self.operands[-1]
+        k.insert(
+            StoreFragmentOp(
+                result,
+                self.pointers[-1],
+                self._index(output, at, column),
+                self._offsets(count),
+                stride=self._stride(output),
+                valid=valid,
+                wide=self.wide[-1],
+            )
+        )
+
+    def _index(self, one: Affine, at: Sequence[SSAValue], column: SSAValue) -> SSAValue:
+        k = self.k
+        index = k.constant(0)
+        for place, step in zip([*at, column], one.steps, strict=True):
+            if step != 0:
+                index = k.add(index, k.mul(place, k.stride(step)))
+        return index
+
+    def _stride(self, one: Affine) -> SSAValue | None:
+        return None if one.steps[-1] == 1 else self.k.size(one.steps[-1])
+
+    def _load(
+        self, number: int, at: Sequence[SSAValue], column: SSAValue, offsets: Sequence[int], valid: SSAValue | None
+    ) -> SSAValue:
+        """An extra operand's elements; what is the same in all rows is loaded once."""
+        k, one = self.k, self.operands[number]
+        fixed = self.is_fixed(number)
+        if fixed and (number, column) in self._loaded:
+            return self._loaded[number, column]
+        index = self._index(one, at, column)
+        if one.steps[-1] == 0:
+            value = k.value(LoadOp(self.pointers[number], [index], [1]))
+        else:
+            stride, wide = self._stride(one), self.wide[number]
+            value = k.value(
+                LoadFragmentOp(self.pointers[number], index, offsets, stride=stride, valid=valid, wide=wide)
+            )
+        if fixed:
+            self._loaded[number, column] = value
+        return value
+
+    def _apply(self, values: Sequence[SSAValue], count: int) -> SSAValue:
+        """The region on each element; numbers that are arguments of the kernel become operands."""
+        k, numbers = self.k, dict[Operation, SSAValue]()
+        for op in self.region.block.ops:
+            if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
+                numbers[op] = value
+        made = MapFragmentOp([*values, *numbers.values()], i32 if self.is_limited else self.element, count)
+        arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
+
+        def constant(op: Operation) -> SSAValue:
+            return arguments[op] if op in arguments else k.value(op.clone())
+
+        with k.inside(made.body.block):
+            special = {arith.ConstantOp.name: constant}
+            yielded = copy_region(self.region, made.body.block.args[: len(values)], k.insert, special)
+            k.insert(YieldOp(operands=[yielded]))
+        result = k.value(made)
+        return k.value(SaturateFragmentOp(result, self.element)) if self.is_limited else result
+
+    def _offsets(self, count: int) -> list[int]:
+        """Where a thread's results are, from its first column on."""
+        return [QUAD * self.width * (p // self.width) + p % self.width for p in range(count)]

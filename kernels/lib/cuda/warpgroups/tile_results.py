@@ -1,0 +1,219 @@
+"""The results of a tile whose sums a warpgroup has in registers: what the epilogue reads is on its way in time.
+
+A thread reads what its results need of the extra operands before the tile is multiplied where there are registers for
+it, else some pieces of its results ahead. What differs from row to row goes first: what all rows share is in a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp
+from mlirt.dialects.kernel.warpgroup import ROWS, JoinColumnsOp
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.warpgroups.extra_tiles import ExtraTiles, SlotUse
+from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
+from mlirt.kernels.lib.language import value_of
+
+# By the most columns of a tile: results of a piece, and pieces that are read ahead; None: all, before the products.
+_PIECES: dict[int, tuple[int, int | None]] = {128: (4 * WIDTH, None), 192: (2 * WIDTH, 2), 256: (WIDTH, 3)}
+_LATE = (2 * WIDTH, 1)  # where only what rows share is not read before the products
+_REGISTERS = 132  # for sums and what is read before the products; a thread has 168
+_WORD = 4  # bytes of a register
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Columns of a row that a thread computes at once, `first` .. of its accumulators; `extras` by number, as far as
+    read.
+    """
+
+    first: int
+    count: int
+    at: list[SSAValue]
+    column: SSAValue
+    valid: SSAValue | None
+    is_row: SSAValue | None
+    extras: tuple[tuple[int, SSAValue], ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """The pieces of a tile, and where its part of the operand is that was copied ahead."""
+
+    pieces: list[Piece]
+    use: SlotUse | None = None
+    place: SSAValue | None = None
+
+
+class RowPlaces(Protocol):
+    """Which rows of the result the rows of a tile are."""
+
+    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """The row of the result, and whether it is one (None: always): else some row that exists."""
+        ...
+
+
+class _RowsInOrder:
+    """Rows of a tile that follow each other in the result."""
+
+    def __init__(self, k: KernelBuilder, tile: GroupTile, sizes: GroupSizes) -> None:
+        self.k, self.tile, self.sizes = k, tile, sizes
+
+    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+        """Behind the last row comes that one again."""
+        k = self.k
+        row = k.add(work.row, row)
+        if _divides(self.tile.rows, self.sizes.rows):
+            return row, None
+        rows = k.size(self.sizes.rows)
+        return k.min(row, k.sub(rows, 1)), k.compare("slt", row, rows)
+
+
+class TileResults:
+    """Writes the results of tiles. `in_fragment_order` tells of the columns that are multiplied by."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        tile: GroupTile,
+        sizes: GroupSizes,
+        epilogue: RowEpilogue,
+        *,
+        in_fragment_order: bool,
+        places: RowPlaces | None = None,
+    ) -> None:
+        self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
+        self.places = places or _RowsInOrder(k, tile, sizes)
+        self._fixed: tuple[SSAValue, SSAValue] | None = None
+        self.width = epilogue.width
+        self.joined = 2 if in_fragment_order else self.width
+        length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
+        self.ahead_of_time = self._copied_ahead()
+        self.early = self._early()
+        if self.ahead_of_time is not None or 0 < len(self.early) < len(epilogue.extras):
+            length, self.ahead = _LATE
+        self.length = max(length, self.width)
+
+    def _copied_ahead(self) -> ExtraTiles | None:
+        """The first extra operand that can be, if the tile is one that has it copied."""
+        for number in self.epilogue.extras if self.tile.extra else ():
+            memory = self.epilogue.as_matrix(number)
+            if memory is not None and byte_width(memory.element) == self.tile.extra:
+                return ExtraTiles(self.k, self.tile, memory, number, self.width)
+        return None
+
+    def _early(self) -> Collection[int]:
+        """The numbers of the extra operands that are read before the products."""
+        epilogue, accumulators = self.epilogue, self.tile.columns // 2
+        copied = None if self.ahead_of_time is None else self.ahead_of_time.number
+        moving = [number for number in epilogue.extras if not epilogue.is_fixed(number) and number != copied]
+        registers = accumulators + sum(accumulators * epilogue.bytes_of(number) // _WORD for number in moving)
+        fixed = [number for number in epilogue.extras if epilogue.is_fixed(number)]
+        shared = sum(accumulators // 2 * epilogue.bytes_of(number) // _WORD for number in fixed)
+        if self.ahead is None and registers + shared <= _REGISTERS:
+            return [number for number in epilogue.extras if number != copied]
+        return moving if registers <= _REGISTERS else ()
+
+    def initialise(self) -> None:
+        """Make the barriers of what is copied ahead, in one thread."""
+        if self.ahead_of_time is not None:
+            self.ahead_of_time.initialise()
+
+    def copy_ahead(self, tile: SSAValue | int, work: Work) -> None:
+        """One thread starts to copy what the results of the `tile`-th tile of a block need."""
+        if self.ahead_of_time is not None:
+            self.ahead_of_time.load(tile, work)
+
+    def prepare(self, thread: SSAValue, column: SSAValue) -> None:
+        """Read what all rows share, once for all tiles that begin with a column."""
+        k, epilogue, per_row = self.k, self.epilogue, self.tile.columns // 4
+        self._fixed = column, k.add(column, k.mul(k.rem(thread, QUAD), self.width))
+        self._heres = {first: k.add(self._fixed[1], self._place_of(first)) for first in range(0, per_row, self.length)}
+        for first, here in self._heres.items():
+            at, valid = [k.constant(0)] * len(epilogue.extents), self._valid(here)
+            for number in filter(epilogue.is_fixed, epilogue.extras):
+                epilogue.read(number, min(self.length, per_row - first), at, here, valid)
+
+    def _place_of(self, first: int) -> int:
+        """The column of one of a thread's sums in a row, from its first one on."""
+        return first // self.width * QUAD * self.width
+
+    def begin(self, thread: SSAValue, group: SSAValue, work: Work, tile: SSAValue | int | None = None) -> Results:
+        """What a thread has to write of the `tile`-th tile of a block, before that is multiplied."""
+        k, width = self.k, self.width
+        copied, use, place = self.ahead_of_time, None, None
+        if copied is not None and tile is not None:
+            use = copied.use(tile)
+            place = copied.place(use, group, thread)
+        lane, warp = k.named(k.rem(thread, 32), "lane"), k.named(k.rem(k.div(thread, 32), 4), "warp")
+        row = k.named(k.add(k.mul(group, ROWS), k.add(k.mul(warp, 16), k.div(lane, 4))), "row")
+        column = k.named(k.add(work.column, k.mul(k.rem(lane, 4), width)), "column")
+        per_row = self.tile.columns // 4
+        places = [self.places.place(work, k.add(row, 8 * half)) for half in range(2)]
+        rows = [(self.epilogue.at(work.batch, place), is_row) for place, is_row in places]
+        pieces: list[Piece] = []
+        for first in range(0, per_row, self.length):
+            is_constant = self._fixed is not None and self._fixed[0] is work.column
+            here = self._heres[first] if is_constant else k.named(k.add(column, self._place_of(first)), "column")
+            count, valid = min(self.length, per_row - first), self._valid(here)
+            pieces += [
+                Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)
+            ]
+        return Results([self._read(piece, self.early) for piece in pieces], use, place)
+
+    def write(self, accumulators: SSAValue, results: Results) -> None:
+        """The results, once the accumulators are there."""
+        pieces, copied, use = results.pieces, self.ahead_of_time, results.use
+        joined = self.k.value(JoinColumnsOp(accumulators, self.joined))
+        ahead = len(pieces) if self.ahead is None else self.ahead
+        if copied is not None and use is not None:
+            copied.wait(use)
+        ready = [self._read_rest(piece, results.place) for piece in pieces[:ahead]]
+        for number, piece in enumerate(pieces):
+            ready += [self._read_rest(one, results.place) for one in pieces[number + ahead : number + ahead + 1]]
+            if copied is not None and use is not None and number == max(0, len(pieces) - 1 - ahead):
+                copied.give_back(use)
+            part = self.k.value(FragmentPartOp(joined, piece.first, piece.count))
+            self._write(part, ready[number])
+
+    def _read_rest(self, piece: Piece, place: SSAValue | None) -> Piece:
+        """With all extra operands, also the one that was copied ahead to a place."""
+        copied = self.ahead_of_time
+        if copied is not None and place is not None:
+            half, first = divmod(piece.first, self.tile.columns // 4)
+            value = copied.read(place, half, range(first, first + piece.count))
+            piece = replace(piece, extras=(*piece.extras, (copied.number, value)))
+        return self._read(piece, self.epilogue.extras)
+
+    def write_row(self, accumulators: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
+        """The results of neighbouring columns of a row."""
+        place, is_row = self.places.place(Work(value_of(row), value_of(column), value_of(batch)), self.k.constant(0))
+        piece = Piece(0, self.width, self.epilogue.at(batch, place), column, self._valid(column), is_row)
+        self._write(accumulators, self._read(piece, self.epilogue.extras))
+
+    def _valid(self, column: SSAValue) -> SSAValue | None:
+        return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
+
+    def _read(self, piece: Piece, wanted: Collection[int]) -> Piece:
+        """With the extra operands of these numbers, those included that it has."""
+        have = dict(piece.extras)
+        place = piece.count, piece.at, piece.column, piece.valid
+        read = {number: self.epilogue.read(number, *place) for number in wanted if number not in have}
+        return replace(piece, extras=tuple((have | read).items()))
+
+    def _write(self, accumulators: SSAValue, piece: Piece) -> None:
+        extras = [value for _, value in sorted(piece.extras, key=lambda extra: extra[0])]
+        self.epilogue.write(accumulators, extras, piece.at, piece.column, piece.valid, piece.is_row)
+
+
+def _divides(tile: int, size: Dim) -> bool:
+    return isinstance(size, int) and size % tile == 0

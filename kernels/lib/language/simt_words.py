@@ -1,0 +1,124 @@
+"""Words of the kernel language for CUDA: threads and blocks, shared memory, barriers, shuffles, fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import Attribute, SSAValue
+
+from mlirt.dialects.kernel.buffers import length
+from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.fragment import (
+    FillFragmentOp,
+    FragmentElementOp,
+    FragmentOp,
+    LoadFragmentOp,
+    StoreFragmentOp,
+)
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
+from mlirt.kernels.lib.language.context import builder, emit
+from mlirt.kernels.lib.language.values import Index, Value, value_of
+
+__all__ = [
+    "Access", "block_id", "element_at", "elementwise", "fragment", "grid_size", "load_fragment", "named",
+    "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "zeros",
+]  # fmt: skip
+
+
+def named(value: SSAValue, name: str) -> Value:
+    """A value under a name in the generated text."""
+    value.name_hint = name
+    return value_of(value)
+
+
+# Threads.
+
+
+def thread_id() -> Value:
+    """The number of this thread in its block (threadIdx.x)."""
+    return named(emit(ThreadIdOp()), "thread")
+
+
+def block_id() -> Value:
+    """The number of this block in its grid (blockIdx.x)."""
+    return named(emit(BlockIdOp(0)), "block")
+
+
+def grid_size() -> Value:
+    """The number of blocks (gridDim.x)."""
+    return named(emit(GridSizeOp(0)), "blocks")
+
+
+def sync_threads() -> None:
+    """Wait until all threads of the block are here (__syncthreads)."""
+    builder().insert(BarrierOp())
+
+
+def shuffle_xor(value: SSAValue, mask: int) -> Value:
+    """The value of the thread of the warp whose lane differs by a mask (__shfl_xor_sync)."""
+    return emit(ShuffleOp(value, mask))
+
+
+# Memory.
+
+
+def shared_memory(name: str, count: int, element: Attribute, alignment: int | None = None) -> Value:
+    """So many elements that the threads of a block share; with `[i]` they are loaded and stored."""
+    return named(emit(SharedOp(count, element) if alignment is None else SharedOp(count, element, alignment)), name)
+
+
+@dataclass(frozen=True)
+class Access:
+    """Which elements a thread accesses together: those at `offsets` from an index, times a `stride` if there is one.
+
+    Of these the first `valid` ones exist (None: all). `wide`: neighbours lie so that one instruction moves them.
+    """
+
+    offsets: Sequence[int]
+    stride: SSAValue | None = None
+    valid: Index | None = None
+    wide: bool = False
+
+
+def _valid(access: Access) -> SSAValue | None:
+    return None if access.valid is None else builder().index(access.valid)
+
+
+def load_fragment(memory: SSAValue, index: Index, access: Access) -> Value:
+    """Elements in registers; zero where there are none."""
+    place = builder().index(index)
+    options = {"stride": access.stride, "valid": _valid(access)}
+    return emit(LoadFragmentOp(memory, place, access.offsets, **options, wide=access.wide))
+
+
+def store_fragment(value: SSAValue, memory: SSAValue, index: Index, access: Access) -> None:
+    """Write elements from registers; those that do not exist are left out."""
+    place = builder().index(index)
+    options = {"stride": access.stride, "valid": _valid(access)}
+    builder().insert(StoreFragmentOp(value, memory, place, access.offsets, **options, wide=access.wide))
+
+
+def fragment(elements: Sequence[SSAValue]) -> Value:
+    """Numbers as a fragment."""
+    return emit(FragmentOp(elements))
+
+
+def element_at(value: SSAValue, number: int) -> Value:
+    """One number of a fragment."""
+    return emit(FragmentElementOp(value, number))
+
+
+def elementwise(function: Callable[..., Any], element: Attribute, *fragments: SSAValue) -> Value:
+    """A function of numbers on each element of fragments, which gives one of a type."""
+    op, k = MapFragmentOp(fragments, element, length(fragments[0])), builder()
+    with k.inside(op.body.block):
+        k.insert(YieldOp(operands=[[function(*op.body.block.args)]]))
+    return emit(op)
+
+
+def zeros(element: Attribute, count: int) -> Value:
+    """A fragment of so many zeros: the accumulators of a thread."""
+    return emit(FillFragmentOp(builder().constant(0, element), count))

@@ -1,0 +1,182 @@
+"""Words of the kernel language for register tiles of CPUs: rows x columns x lanes of numbers in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects.builtin import IntegerAttr, f32, i64
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp, YieldOp
+from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
+from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_products import (
+    FOUR,
+    TileCombineOp,
+    TileDotAddOp,
+    TileMultiplyAddLanesOp,
+    TileMultiplyAddOp,
+)
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
+from mlirt.kernels.lib.language.context import builder, emit
+from mlirt.kernels.lib.language.loops import RegionLoop
+from mlirt.kernels.lib.language.values import Index, Value, value_of
+
+__all__ = [
+    "combine", "elements", "fill", "lane_loop", "lane_reduction", "load", "load_patch", "load_transposed",
+    "multiply_add", "multiply_add_int8", "multiply_add_lanes", "prefetch", "share", "slot", "transform",
+]  # fmt: skip
+
+
+def share(tasks: Value) -> tuple[Value, Value]:
+    """The first of this worker's tasks, and the one behind its last."""
+    op = builder().insert(WorkerShareOp(tasks))
+    return value_of(op.first), value_of(op.last)
+
+
+def slot(tasks: Value, slots: Value) -> Value:
+    """Which of so many pieces of memory this worker has for itself."""
+    return emit(WorkerSlotOp(tasks, slots))
+
+
+def prefetch(memory: SSAValue, at: Index) -> None:
+    """Ask for the cache line of an element, which is read soon."""
+    builder().insert(PrefetchOp(memory, builder().index(at)))
+
+
+def fill(number: float | SSAValue, rows: int, columns: int, lanes: int) -> Value:
+    """A tile of equal numbers; float32 where the number has no type of its own."""
+    value = number if isinstance(number, SSAValue) else builder().constant(number, f32)
+    return emit(TileFillOp(value, rows, columns, lanes))
+
+
+def load_patch(
+    memory: SSAValue,
+    at: Index,
+    steps: tuple[Index, Index],
+    shape: tuple[int, int, int],
+    limits: tuple[SSAValue, SSAValue] | None,
+) -> Value:
+    """Element i, j of a patch from `at + i * row step + j * column step`; zero beyond limits of rows and columns."""
+    row, column = (builder().index(step) for step in steps)
+    return emit(TileLoadPatchOp(memory, builder().index(at), (row, column), shape, limits))
+
+
+def load(
+    memory: SSAValue, at: Index, row_step: Index, shape: tuple[int, int, int], valid: SSAValue | None = None
+) -> Value:
+    """Rows of a tile from memory, of each the first `valid` elements and zeros behind them."""
+    return emit(TileLoadOp(memory, builder().index(at), builder().index(row_step), shape, valid))
+
+
+def load_transposed(
+    memory: SSAValue,
+    at: Index,
+    row_step: Index,
+    lanes: int,
+    rows: SSAValue | None = None,
+    valid: SSAValue | None = None,
+) -> Value:
+    """A tile of squares of `lanes` rows in memory, of each the first `valid` elements, as columns."""
+    k = builder()
+    return emit(TileLoadTransposedOp(memory, k.index(at), k.index(row_step), lanes, rows, valid))
+
+
+def transform(tile: Value, matrix: Sequence[Sequence[float]]) -> Value:
+    """`M * tile * transpose(M)` in each lane."""
+    return emit(TileTransformOp(tile, matrix))
+
+
+def multiply_add(
+    tile: Value,
+    x: SSAValue,
+    at: Index,
+    steps: tuple[Index, Index],
+    w: SSAValue,
+    w_at: Index,
+    depth: int,
+    rows: SSAValue | None = None,
+) -> Value:
+    """`tile[i, j, :] += x[at + i * row step + u * step] * w[w_at + (u * columns + j) * lanes + :]` for u < depth.
+
+    With `rows` no row of `x` beyond so many is read.
+    """
+    k, (row_step, step) = builder(), steps
+    places = k.index(at), k.index(row_step), k.index(step)
+    return emit(TileMultiplyAddOp(tile, x, *places, w, k.index(w_at), depth, rows))
+
+
+def multiply_add_lanes(
+    tile: Value, x: SSAValue, at: Index, row_step: Index, w: SSAValue, w_at: Index, rows: SSAValue | None = None
+) -> Value:
+    """`tile[i, j, :] += x[at + i * row step + j * lanes + :] * w[w_at + j * lanes + :]`: each channel with its own."""
+    k = builder()
+    return emit(TileMultiplyAddLanesOp(tile, x, k.index(at), k.index(row_step), w, k.index(w_at), rows))
+
+
+def multiply_add_int8(
+    tile: Value,
+    x: SSAValue,
+    at: Index,
+    row_step: Index,
+    w: SSAValue,
+    w_at: Index,
+    depth: int,
+    rows: SSAValue | None = None,
+    *,
+    last: int = FOUR,
+) -> Value:
+    """The same with products of 4 bytes (dp4a, VNNI) for each of `depth` steps; the last one has `last` bytes."""
+    k = builder()
+    places = k.index(at), k.index(row_step)
+    return emit(TileDotAddOp(tile, x, *places, w, k.index(w_at), depth, rows, last=last))
+
+
+def combine(kind: ReduceKind, tile: Value, x: SSAValue, at: Index, row_step: Index) -> Value:
+    """`tile[i, j, :]` with `x[at + i * row step + j * lanes + :]`: their larger ones, or their sum."""
+    return emit(TileCombineOp(kind, tile, x, builder().index(at), builder().index(row_step)))
+
+
+def lane_loop(count: Index, lanes: int) -> RegionLoop[Value]:
+    """Indices up to a count, of which `lanes` neighbours are a vector."""
+    return RegionLoop(lambda: _lane_loop(ParallelOp([builder().index(count)]), lanes))
+
+
+@contextmanager
+def _lane_loop(op: ParallelOp, lanes: int) -> Generator[Value]:
+    k = builder()
+    op.attributes["lanes"] = IntegerAttr(lanes, i64)
+    with k.inside(op.body.block):
+        yield value_of(op.body.block.args[0])
+        k.insert(YieldOp(operands=[[]]))
+    k.insert(op)
+
+
+def lane_reduction(
+    kind: ReduceKind, count: Index, lanes: int, start: float, element: Callable[[Value], Value]
+) -> Value:
+    """Combine float32 numbers over indices up to a count, of which `lanes` neighbours are a vector."""
+    k = builder()
+    op = ReduceOp(kind, [k.index(count)], k.constant(start, f32))
+    op.attributes["lanes"] = IntegerAttr(lanes, i64)
+    with k.inside(op.body.block):
+        k.insert(YieldOp(operands=[[element(value_of(op.body.block.args[0]))]]))
+    return emit(op)
+
+
+def elements(
+    tile: SSAValue, rows: SSAValue | None = None, valid: SSAValue | None = None
+) -> RegionLoop[tuple[Value, Value, Value, Value]]:
+    """Each element of a tile with its row, column and lane; of the first `rows` rows the first `valid` elements."""
+    return RegionLoop(lambda: _elements(TileForEachOp(tile, rows, valid)))
+
+
+@contextmanager
+def _elements(op: TileForEachOp) -> Generator[tuple[Value, Value, Value, Value]]:
+    k = builder()
+    with k.inside(op.body.block):
+        element, row, column, lane = map(value_of, op.body.block.args)
+        yield element, row, column, lane
+        k.insert(YieldOp(operands=[[]]))
+    k.insert(op)

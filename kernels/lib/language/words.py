@@ -1,0 +1,167 @@
+"""Words of the kernel language for every target: sizes, memory, functions of numbers, and loops without an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirt.dialects import symbolic
+from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
+from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp, element_of_buffer
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import element_of, is_float
+from mlirt.kernels.lib.builder.kernel_builder import Extent, Stride
+from mlirt.kernels.lib.language.context import builder, emit
+from mlirt.kernels.lib.language.loops import Box, Range, RegionLoop, static_range
+from mlirt.kernels.lib.language.operators import as_type
+from mlirt.kernels.lib.language.values import Index, Number, Value, is_run_time, value_of
+
+__all__ = [
+    "Box", "Strided", "Tensor", "cast", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel",
+    "place", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh",
+]  # fmt: skip
+
+
+def size(name: str, dim: Dim) -> Value:
+    """A size of the host program: on a CPU an argument of the kernel, one for each name; on a GPU perhaps a number."""
+    if is_run_time(dim):
+        raise TypeError("expected a size that the host program knows, not a value of the kernel")
+    return value_of(builder().named_size(name, dim))
+
+
+def stride(step: Dim) -> Index:
+    """A distance in elements: a number of the code, or an argument as `size`, a new one each time on a CPU."""
+    made = builder().stride(step)
+    return made if isinstance(made, int) else value_of(made)
+
+
+def constant(number: float, type_: Attribute) -> Value:
+    """A number of a type."""
+    return value_of(builder().constant(number, type_))
+
+
+def place(index: SSAValue | int) -> Value:
+    """A place as a value of the run, also where it is known when the kernel is read."""
+    return value_of(builder().index(index))
+
+
+# Numbers.
+
+
+def ceil_div(a: Any, b: Any) -> Any:
+    """The quotient rounded up, of numbers that are not negative, of sizes of the host program, or of values."""
+    return builder().ceil_div(a, b) if is_run_time(a) or is_run_time(b) else symbolic.ceil_div(a, b)
+
+
+def float_of(place: Index, type_: Attribute) -> Value:
+    """A place or a length, which fits into an int32, as a floating-point number."""
+    return emit(arith.SIToFPOp(builder().to_integer(builder().index(place), i32), type_))  # pyright: ignore[reportArgumentType]
+
+
+def cast(number: SSAValue, source: Attribute, target: Attribute) -> Value:
+    """A number of one element type as one of another, as tensors are converted."""
+    return value_of(builder().scalars(target).cast(number, source))
+
+
+def _function(made: type[Operation], number: Number) -> Value:
+    if not is_run_time(number) or not is_float(number.type):
+        raise TypeError(f"expected a floating-point number of the run, not {getattr(number, 'type', number)}")
+    return emit(made(number))  # pyright: ignore[reportCallIssue]
+
+
+def exp(number: Number) -> Value:
+    """e to the power of a floating-point number."""
+    return _function(math.ExpOp, number)
+
+
+def log(number: Number) -> Value:
+    """The natural logarithm of a floating-point number."""
+    return _function(math.LogOp, number)
+
+
+def sqrt(number: Number) -> Value:
+    """The square root of a floating-point number."""
+    return _function(math.SqrtOp, number)
+
+
+def tanh(number: Number) -> Value:
+    """The hyperbolic tangent of a floating-point number."""
+    return _function(math.TanhOp, number)
+
+
+# Memory.
+
+
+@dataclass(frozen=True, eq=False)
+class Strided:
+    """Memory in which `[i, j, ..]` is the element at the sum of index times stride."""
+
+    memory: SSAValue
+    strides: Sequence[Stride]
+
+    def __getitem__(self, indices: Sequence[Index]) -> Value:
+        places = [builder().index(index) for index in indices]
+        return emit(LoadOp(self.memory, places, self.strides))
+
+    def __setitem__(self, indices: Sequence[Index], value: Any) -> None:
+        (stored,) = as_type(element_of_buffer(self.memory), value)
+        builder().insert(StoreOp(stored, self.memory, [builder().index(index) for index in indices], self.strides))
+
+
+def strided(memory: SSAValue, *strides: Index) -> Strided:
+    """Memory with a stride for each index, in elements."""
+    return Strided(memory, strides)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of the network: `[i, j, ..]` has an index for each dimension; order, halo and strides are its own.
+
+    Elements are converted to and from the type in which numbers of their type are computed: float32 for halves.
+    """
+
+    value: SSAValue
+
+    def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
+        k, element = builder(), element_of(self.value.type)
+        loaded = k.ready(k.load(self.value, [k.index(index) for index in indices]))
+        return value_of(k.scalars(compute_type(element)).cast(loaded, element))
+
+    def __setitem__(self, indices: Sequence[SSAValue | int], value: Any) -> None:
+        k, element = builder(), element_of(self.value.type)
+        (number,) = as_type(scalar_type(compute_type(element)), value)
+        stored = k.typed(k.scalars(element).cast(number, compute_type(element)), element)
+        k.store(stored, self.value, [k.index(index) for index in indices])
+
+
+# Loops without an order.
+
+
+def parallel(*extents: Any) -> RegionLoop[Any]:
+    """Independent iterations over a box: of workers or threads outside, of threads of a block or lanes inside."""
+    box = Box(*extents)
+    return RegionLoop(lambda: _given(builder().parallel(box.extents()), box.given))
+
+
+def loop_over(enter: Callable[[], AbstractContextManager[Any]]) -> RegionLoop[Any]:
+    """A region that a method of a builder opens as what a `for` goes over."""
+    return RegionLoop(enter)
+
+
+@contextmanager
+def _given(region: AbstractContextManager[Any], given: Callable[[Any], Any]) -> Generator[Any]:
+    with region as indices:
+        yield given(indices)
+
+
+def reduction(kind: ReduceKind, over: Box | Range, start: SSAValue, element: Callable[..., Any]) -> Value:
+    """Combine `element(index)`, or of a tuple of indices, over a box in no order that anyone may rely on."""
+    k = builder()
+    extents: list[Extent] = over.extents()
+    return value_of(k.reduce(kind, extents, start, lambda indices: element(over.given(indices))))

@@ -1,0 +1,1 @@
+"""What a tactic is, how it is found, and what it works with."""

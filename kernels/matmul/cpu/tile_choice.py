@@ -1,0 +1,76 @@
+"""Which register tile suits a matrix product: a model of cycles per step of the sum, no IR."""
+
+from __future__ import annotations
+
+from mlirt.dialects.cpu_device import CpuDevice
+from mlirt.dialects.symbolic import Dim
+from mlirt.kernels.lib.tile import RegisterTile
+
+# Shapes by vector width that leave registers for the factors.
+_SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
+    512: (
+        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 8), (2, 4), (2, 2), (2, 1), (3, 8), (3, 4), (3, 2), (3, 1)),
+        *((4, 6), (4, 4), (4, 2), (4, 1), (6, 4), (8, 3), (12, 2), (14, 2), (7, 1), (14, 1)),
+    ),
+    256: (
+        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 6), (2, 3), (2, 1), (3, 4), (3, 2), (3, 1)),
+        *((4, 3), (4, 2), (4, 1), (5, 2), (6, 2), (12, 1)),
+    ),
+    128: (
+        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 4), (2, 2), (2, 1), (3, 3), (3, 2), (3, 1)),
+        *((4, 2), (4, 1), (5, 2), (8, 1)),
+    ),
+}
+_FEW_ROWS = 4
+_UNKNOWN_ROWS, _UNKNOWN_COLUMNS = 192, 768
+
+
+def choose_tile(
+    rows: Dim, columns: Dim, depth: Dim, cpu: CpuDevice, threads: int, pairs: int = 1, row_bytes: Dim = 0
+) -> RegisterTile:
+    """The tile with the least work for the busiest of `threads` workers.
+
+    `pairs` is how many products of this size there are, `row_bytes` the distance between rows of the left factor.
+    """
+    lanes = cpu.vector_bits // 32
+    count = rows if isinstance(rows, int) else _UNKNOWN_ROWS
+    width = columns if isinstance(columns, int) else _UNKNOWN_COLUMNS
+    shapes = [RegisterTile(*shape) for shape in _SHAPES[cpu.vector_bits] if _fits(shape, rows)]
+
+    def cost(shape: RegisterTile) -> float:
+        crowded = isinstance(row_bytes, int) and row_bytes > 0 and row_bytes % cpu.l1_way_bytes == 0
+        slow = cpu.tiles.crowded if crowded and shape.rows >= cpu.l1_ways else 1.0
+        panels = -(-width // shape.width(lanes))
+        full, rest = divmod(count, shape.rows)
+        tiles = pairs * panels * (full + (rest > 0))
+        each = cycles(shape.rows, shape, cpu), rest and cycles(rest, shape, cpu)
+        work = pairs * panels * (full * each[0] + each[1])
+        return slow * work * -(-tiles // threads) * threads / tiles
+
+    return min(shapes, key=cost)
+
+
+def _fits(shape: tuple[int, int], rows: Dim) -> bool:
+    """Few rows get a shape made for them; tiles are never higher than the matrix."""
+    if not isinstance(rows, int):
+        return shape[0] > _FEW_ROWS
+    return min(rows, _FEW_ROWS) <= shape[0] <= rows
+
+
+def cycles(rows: int, shape: RegisterTile, cpu: CpuDevice) -> float:
+    """For one step of the sum: multiplications and a chain of additions, into which loads and the stream of
+    a panel from the second-level cache fit, but not quite.
+    """
+    multiplications = rows * shape.vectors / cpu.multiplies
+    loads = (rows + shape.vectors) / cpu.loads
+    stream = shape.width(cpu.vector_bits // 32) * 4 / cpu.tiles.panel_bytes
+    least = max(multiplications, loads, stream, cpu.latency)
+    return least + cpu.tiles.loads_show * loads + cpu.tiles.stream_shows * stream
+
+
+def tail_rows(rows: Dim, shape: RegisterTile) -> tuple[int, ...]:
+    """Heights of the tiles for what whole tiles leave: one where that is known, else powers of two."""
+    if isinstance(rows, int):
+        rest = rows % shape.rows
+        return (rest,) if rest else ()
+    return tuple(size for size in (8, 4, 2, 1) if size < shape.rows)

@@ -1,0 +1,227 @@
+"""Matrix products on a GPU in tiles: halves and bytes on the matrix units, single precision by each thread for itself.
+
+Matrix units read bytes along the depth alone: known factors are packed that way, others have to lie so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.placement import Packed
+from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
+from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
+from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, unit_kind
+from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
+from mlirt.kernels.lib.cuda.tiles.results import Epilogue
+from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, TileMemory
+from mlirt.kernels.lib.cuda.warpgroups.packing import packed_along_depth
+from mlirt.kernels.lib.loops.loop_nest import Nest
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+if TYPE_CHECKING:
+    pass
+
+OPS = (MatmulOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 10
+
+_PIECE = 16  # bytes
+_MAX_BATCHES = 65535  # blocks along the third axis of a grid
+_MAX_WARP_ROWS = 4  # rows or columns for which a warp per element does better
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An operand as a batch of matrices: along its own dimension (rows or columns) and along the depth."""
+
+    value: SSAValue
+    own_step: Dim
+    depth_step: Dim
+    own_size: Dim
+    batch_steps: tuple[Dim, ...]
+    packed: Packed | None = None
+    """The factor itself, where it is known and lies in another way than here."""
+
+    @property
+    def by_depth(self) -> bool:
+        """Whether neighbours along its own dimension are neighbours in memory."""
+        return self.own_step == 1 and self.depth_step != 1
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product that tiles can compute."""
+
+    problem: Problem
+    left: Factor
+    right: Factor
+
+
+def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
+    found = _product(op, lowering)
+    return {} if found is None else found.problem.estimates()
+
+
+def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
+    elements = element_of(op.lhs.type), element_of(op.rhs.type)
+    kind = unit_kind(*elements)
+    if kind is None and elements != (f32, f32):
+        return None
+    if accumulator_type(op.epilogue) != (f32 if kind is None else kind.accumulator_type):
+        return None
+    left, right, depth = _factors(op, lowering)
+    if kind is not None and kind.accumulator_type != f32:
+        left, right = _packed(left, lowering), _packed(right, lowering)
+        if left.by_depth or right.by_depth:
+            return None
+    sizes = Sizes(left.own_size, right.own_size, depth, product(dims(op.output.type)[:-2]))
+    return Product(Problem(sizes, elements[0], kind, lowering), left, right) if _applies(sizes, left, right) else None
+
+
+def _packed(factor: Factor, lowering: Lowering) -> Factor:
+    """Known matrices with lines along the depth, in whole pieces of 16 bytes; others as they are."""
+    if lowering.known(factor.value) is None:
+        return factor
+    packed = lowering.packed(factor.value, partial(packed_along_depth, factor.by_depth, 0))
+    array = packed.array
+    steps = [step // array.itemsize if size != 1 else 0 for step, size in zip(array.strides, array.shape, strict=True)]
+    return Factor(factor.value, array.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
+
+
+def lower(op: MatmulOp, lowering: Lowering) -> bool:
+    found = _product(op, lowering)
+    plan = None if found is None else found.problem.plan(lowering.choice(op))
+    if found is None or plan is None:
+        return False
+    left, right, depth, batch = found.left, found.right, plan.sizes.depth, dims(op.output.type)[:-2]
+
+    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
+        return (
+            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering),
+            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering),
+        )
+
+    alone = plan.kind is None
+    operands = Operands(
+        left_by_depth=left.by_depth or alone,
+        right_by_depth=right.by_depth or alone,
+        are_async=(alone or _is_async(left, lowering), alone or _is_async(right, lowering)),
+        make=make,
+    )
+    width = rank(op.output.type)
+    epilogue = Epilogue(op, list(op.extras), list(op.access))
+    borders = frozenset({width - 2, width - 1})
+    lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul")
+    return True
+
+
+def _wide(factor: Factor, lowering: Lowering) -> int:
+    """Elements of one access."""
+    if factor.packed is not None:
+        return _PIECE // factor.packed.array.dtype.itemsize
+    return widest_access(factor.value, _other_steps(factor), lowering)
+
+
+def _is_async(factor: Factor, lowering: Lowering) -> bool:
+    return _wide(factor, lowering) * byte_width(element_of(factor.value.type)) >= MIN_COPY
+
+
+def _applies(sizes: Sizes, left: Factor, right: Factor) -> bool:
+    if 1 not in (left.own_step, left.depth_step) or 1 not in (right.own_step, right.depth_step):
+        return False
+    if isinstance(sizes.batch, int) and sizes.batch > _MAX_BATCHES:
+        return False
+    if sizes.depth == 0:
+        return False
+    few_rows = isinstance(sizes.rows, int) and sizes.rows <= _MAX_WARP_ROWS and right.depth_step == 1
+    few_columns = isinstance(sizes.columns, int) and sizes.columns <= _MAX_WARP_ROWS and left.depth_step == 1
+    return not few_rows and not few_columns
+
+
+def _factors(op: MatmulOp, lowering: Lowering) -> tuple[Factor, Factor, Dim]:
+    lhs_axes = (-1, -2) if op.transpose_lhs.value.data else (-2, -1)
+    rhs_axes = (-2, -1) if op.transpose_rhs.value.data else (-1, -2)
+    depth = dims(op.lhs.type)[lhs_axes[1]]
+    return _factor(op.lhs, op, lhs_axes, lowering), _factor(op.rhs, op, rhs_axes, lowering), depth
+
+
+def _factor(value: SSAValue, op: MatmulOp, axes: tuple[int, int], lowering: Lowering) -> Factor:
+    steps, sizes, results = lowering.placements[value].strides, dims(value.type), dims(op.output.type)
+    batch: tuple[Dim, ...] = tuple(
+        0 if size == 1 and result != 1 else step
+        for size, result, step in zip(sizes[:-2], results[:-2], steps[:-2], strict=True)
+    )
+    own, deep = axes
+    # A dimension of length 1 may as well be contiguous.
+    own_step = 1 if sizes[own] == 1 and steps[deep] != 1 else steps[own]
+    deep_step = 1 if sizes[deep] == 1 and own_step != 1 else steps[deep]
+    return Factor(value, own_step, deep_step, sizes[own], batch)
+
+
+def _other_steps(factor: Factor) -> list[Dim]:
+    return [factor.depth_step if factor.by_depth else factor.own_step, *factor.batch_steps]
+
+
+def _loader(
+    k: KernelBuilder,
+    factor: Factor,
+    depth: Dim,
+    place: Place,
+    first: SSAValue,
+    tile: TileMemory,
+    batch: tuple[Dim, ...],
+    lowering: Lowering,
+) -> Loader:
+    outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
+    base = _batch_offset(k, place.batch, batch, factor.batch_steps)
+    transposes = not factor.by_depth and element_of(factor.value.type) == f32
+    wide = 1 if transposes else _wide(factor, lowering)
+    lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
+    matrix = Matrix(_memory(k, factor, lowering), base, outer, lines, width, factor.by_depth, wide)
+    make = TransposingLoader if transposes else MatrixLoader
+    return make(k, matrix, tile, place.thread, place.threads, first)
+
+
+def _memory(k: KernelBuilder, factor: Factor, lowering: Lowering) -> SSAValue:
+    """Where a factor lies, uint8 as signless ones."""
+    if factor.packed is not None:
+        return k.weights(factor.packed, "packed")
+    return k.bits(factor.value)
+
+
+def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> SSAValue:
+    """Where the matrices of a batch entry start."""
+    offset = k.constant(0)
+    for size, step in reversed(list(zip(sizes, steps, strict=True))):
+        if size == 1:
+            continue
+        extent = k.size(size)
+        offset = k.add(offset, k.mul(k.rem(batch, extent), k.stride(step)))
+        batch = k.div(batch, extent)
+    return offset
+
+
+def _indices(
+    rank_: int, k: KernelBuilder, nest: Nest, column: SSAValue, batch: SSAValue
+) -> Callable[[SSAValue], list[SSAValue]]:
+    """The indices along the loops of the result's nest: batch dimensions, the row, the column."""
+    found: dict[int, SSAValue] = {}
+    for loop, (extent, group) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
+        if group[0] == rank_ - 1:
+            found[loop] = column
+        elif group[0] != rank_ - 2:
+            size = k.size(extent)
+            found[loop] = k.rem(batch, size)
+            batch = k.div(batch, size)
+    return lambda row: [found.get(loop, row) for loop in range(len(nest.groups))]

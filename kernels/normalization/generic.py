@@ -1,0 +1,104 @@
+"""A normalisation: per row its reductions one after the other, and then the elements, all in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Region, SSAValue
+
+from mlirt.dialects.fused.normalization import NormalizationOp
+from mlirt.dialects.fused.reduction import neutral
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.tensor_types import dims, element_name
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.words import Box, parallel, reduction
+from mlirt.kernels.lib.loops.block_lanes import number
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.kernels.lib.loops.rows import whole
+from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+
+OPS = (NormalizationOp,)
+TARGETS = frozenset({"cpu", "cuda"})
+PRIORITY = 0
+
+
+def lower(op: NormalizationOp, lowering: Lowering) -> bool:
+    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`."""
+    _Rows(op, lowering).write()
+    return True
+
+
+class _Rows:
+    """The kernel of one op."""
+
+    def __init__(self, op: NormalizationOp, lowering: Lowering) -> None:
+        self.op = op
+        self.k: KernelBuilder = lowering.kernel("normalization")
+        space, places, axes = dims(op.output.type), lowering.placements, integers(op.axes)
+        order = [*(axis for axis in range(len(space)) if axis not in axes), *axes]
+        border = len(space) - len(axes)
+        inputs = [
+            affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)
+        ]
+        operands = [
+            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset)
+            for one in (*inputs, whole(op.output, lowering))
+        ]
+        nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border).ordered(-1, border)
+        self.code = NestCode(self.k, collapse(nest, borders=frozenset({border})))
+        self.outer, row = self.code.split(border)
+        self.row = row or [1]
+        self.depth = len(self.code.nest.extents) - len(row)
+
+    def write(self) -> None:
+        build(self.k, self._rows)
+        self.k.finish(self.op)
+
+    @kernel
+    def _rows(self) -> None:
+        """`for each row: totals = its reductions, one after the other; y = body(x, totals)`."""
+        op, code = self.op, self.code
+        inputs = range(len(op.inputs))
+        for loops in parallel(self.outer):
+            here = loops[: self.depth]
+            shared = [code.load(one, here) if op.is_whole_row(one) and self._is_used(one) else None for one in inputs]
+            totals: list[SSAValue] = []
+            for kind, element, finish in op.reductions():
+                accumulator = finish.block.args[0].type
+                init = number(self.k, neutral(kind, element_name(accumulator)), accumulator)
+
+                def summand(at: Sequence[SSAValue]) -> SSAValue:
+                    return self._inline(element, [], here, at, shared, totals)
+
+                total = reduction(ReduceKind(kind.value), Box(self.row), init, summand)
+                totals = [*totals, self._inline(finish, [total], here, [], shared, totals)]
+            for at in parallel(self.row):
+                code.store(self._inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
+
+    def _is_used(self, position: int) -> bool:
+        """Whether a region reads an input."""
+        op = self.op
+        regions = [(op.body, 0), *((region, k % 2) for k, region in enumerate(op.stages))]
+        return any(region.block.args[first + position].first_use is not None for region, first in regions)
+
+    def _inline(
+        self,
+        region: Region,
+        first: Sequence[SSAValue],
+        here: Sequence[SSAValue],
+        at: Sequence[SSAValue],
+        shared: Sequence[SSAValue | None],
+        totals: Sequence[SSAValue],
+    ) -> SSAValue:
+        """A region at an element of a row, with what it uses loaded."""
+        scalars = list(first)
+        names = region.block.args[len(first) : len(first) + len(shared)]
+        for position, (name, known) in enumerate(zip(names, shared, strict=True)):
+            if known is not None:
+                scalars.append(known)
+            elif name.first_use is not None:
+                scalars.append(self.code.load(position, [*here, *at]))
+            else:
+                scalars.append(self.k.constant(0))  # nothing reads it
+        return self.k.inline(region, [*scalars, *totals], [])[0]

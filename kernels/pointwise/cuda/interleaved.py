@@ -1,0 +1,192 @@
+"""A pointwise op that deinterleaves neighbours in memory to a few lines, or interleaves lines, on a GPU.
+
+The loop `short` is short, and the loop `along` next to it makes one run of neighbours of both in some operands, and
+lines, one for each iteration of `short`, in others. Each thread has a tile of all of `short` and a vector of `along`:
+
+parallel (.., some of along) {
+  load a run, or a vector of each line; the body for each element; store a run, or a vector of each line
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.kernel.core import LoadOp
+from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.symbolic import Dim, floor_div, modulo, product
+from mlirt.dialects.tensor_types import is_bool
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.loops.stream import Stream
+from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.pointwise.generic import splat
+from mlirt.kernels.pointwise.streams import streams_of
+
+OPS = (PointwiseOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 20
+
+_MAX_ACCESS_BYTES = 16  # bytes of an access
+_MIN_VECTOR_BYTES = 8  # bytes of a vector of a line; more would leave gaps between the accesses to a run
+_MAX_INNER_ITERATIONS = 8  # iterations of the short loop
+_MAX_THREAD_BYTES = 128  # bytes of an operand that a thread holds
+_THREADS = 16 * 1024  # that a launch should have
+
+
+@dataclass(frozen=True)
+class Interleaved:
+    """The tiles: all of the loop `short` by `vector` iterations of the loop `along`."""
+
+    extents: tuple[Dim, ...]
+    streams: tuple[Stream, ...]
+    along: int
+    short: int
+    vector: int
+
+    @property
+    def lines(self) -> int:
+        count = self.extents[self.short]
+        assert isinstance(count, int)
+        return count
+
+    def is_run(self, one: Stream) -> bool:
+        """Whether a tile of an operand is one run of neighbours."""
+        return one.steps[self.short] == 1 and one.steps[self.along] == self.lines
+
+    def is_lines(self, one: Stream) -> bool:
+        """Whether a tile of an operand is a vector of each line."""
+        return one.steps[self.along] == 1
+
+    def others(self) -> list[int]:
+        return [axis for axis in range(len(self.extents)) if axis not in (self.along, self.short)]
+
+    def fits(self) -> bool:
+        """Whether every vector and run starts where its accesses may."""
+        if modulo(self.extents[self.along], self.vector) != 0:
+            return False
+        return all(self._is_aligned(one) for one in self.streams if self.is_run(one) or self.is_lines(one))
+
+    def _is_aligned(self, one: Stream) -> bool:
+        count = self.vector * (self.lines if self.is_run(one) else 1)
+        step = min(_MAX_ACCESS_BYTES // one.width, count & -count)
+        axes = [*self.others(), *([] if self.is_run(one) else [self.short])]
+        if count * one.width > _MAX_THREAD_BYTES or not one.has_own_memory():
+            return False
+        aligned = all(modulo(one.steps[axis], step) == 0 for axis in axes)
+        return aligned and modulo(one.offset, step * one.width) == 0
+
+
+def lower(op: PointwiseOp, lowering: Lowering) -> bool:
+    found = streams_of(op, lowering)
+    interleaved = None if found is None else _interleaved(*found, lowering)
+    if interleaved is None:
+        return False
+    k = lowering.kernel("pointwise")
+    numbers = [*(splat(k, value, lowering) for value in op.inputs), None]
+    extents = list(interleaved.extents)
+    extents[interleaved.along] = floor_div(extents[interleaved.along], interleaved.vector)
+    with k.parallel([size for axis, size in enumerate(extents) if axis != interleaved.short]) as loops:
+        places = [*loops[: interleaved.short], k.constant(0), *loops[interleaved.short :]]
+        places[interleaved.along] = k.mul(places[interleaved.along], interleaved.vector)
+        _Tile(k, interleaved, places).write(op, numbers)
+    k.finish(op)
+    return True
+
+
+def _interleaved(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lowering) -> Interleaved | None:
+    """The tiles of a nest; None where no operand is interleaved."""
+    if any(is_bool(one.element) for one in streams):
+        return None
+    guesses = typical_values(lowering.block)
+    elements = typical(product(extents), guesses)
+    for short, lines in enumerate(extents):
+        if not isinstance(lines, int) or not 1 < lines <= _MAX_INNER_ITERATIONS:
+            continue
+        for along in (axis for axis in range(len(extents)) if axis != short):
+            vector = max(1, _MIN_VECTOR_BYTES // min(one.width for one in streams))
+            while vector > 1 and elements < vector * lines * _THREADS:
+                vector //= 2
+            while vector > 1:
+                found = Interleaved(tuple(extents), tuple(streams), along, short, vector)
+                if not _is_interleaved(found):
+                    break
+                if found.fits():
+                    return found
+                vector //= 2
+    return None
+
+
+def _is_interleaved(one: Interleaved) -> bool:
+    """Whether runs become lines, or lines a run, and nothing else is far apart."""
+    runs = [one.is_run(own) for own in one.streams]
+    lines = [one.is_lines(own) and own.steps[one.short] != 0 for own in one.streams]
+    known = [run or one.is_lines(own) or own.steps[one.along] == 0 for run, own in zip(runs, one.streams, strict=True)]
+    return any(runs) and any(lines) and all(known) and (runs[-1] or lines[-1])
+
+
+class _Tile:
+    """What a thread does; elements of a tile are numbered line after line."""
+
+    def __init__(self, k: KernelBuilder, interleaved: Interleaved, places: Sequence[SSAValue]) -> None:
+        self.k, self.interleaved, self.places = k, interleaved, places
+
+    def write(self, op: PointwiseOp, numbers: Sequence[SSAValue | None]) -> None:
+        k, interleaved = self.k, self.interleaved
+        *inputs, output = interleaved.streams
+        count = interleaved.lines * interleaved.vector
+        columns = [
+            [number] * count if number is not None else self._read(one)
+            for one, number in zip(inputs, numbers, strict=False)
+        ]
+        results = [
+            k.typed(k.inline(op.body, [own[place] for own in columns], [])[0], output.element) for place in range(count)
+        ]
+        memory = k.memory(output.buffer, output.element, output.offset)
+        if interleaved.is_run(output):
+            ordered = [results[place] for place in self._run()]
+            k.insert(
+                StoreFragmentOp(k.value(FragmentOp(ordered)), memory, self._index(output), range(count), wide=True)
+            )
+            return
+        for line in range(interleaved.lines):
+            values = k.value(FragmentOp(results[line * interleaved.vector : (line + 1) * interleaved.vector]))
+            index = self._index(output, line)
+            k.insert(StoreFragmentOp(values, memory, index, range(interleaved.vector), wide=True))
+
+    def _run(self) -> list[int]:
+        """The numbers of the elements in the order of a run."""
+        lines, vector = self.interleaved.lines, self.interleaved.vector
+        return [line * vector + lane for lane in range(vector) for line in range(lines)]
+
+    def _index(self, one: Stream, line: int = 0) -> SSAValue:
+        k, index = self.k, self.k.constant(0)
+        for place, step in zip(self.places, one.steps, strict=True):
+            index = k.add(index, k.mul(place, k.stride(step)))
+        return k.add(index, k.size(one.steps[self.interleaved.short] * line))
+
+    def _read(self, one: Stream) -> list[SSAValue]:
+        """The elements of an operand's tile."""
+        k, interleaved = self.k, self.interleaved
+        memory, count = k.memory(one.buffer, one.element, one.offset), interleaved.lines * interleaved.vector
+        if interleaved.is_run(one):
+            read = k.value(LoadFragmentOp(memory, self._index(one), range(count), wide=True))
+            placed = {place: k.value(FragmentElementOp(read, at)) for at, place in enumerate(self._run())}
+            return [placed[place] for place in range(count)]
+        moves = one.steps[interleaved.short] != 0
+        lines = [self._line(one, memory, line) for line in range(interleaved.lines if moves else 1)]
+        return [element for line in (lines if moves else lines * interleaved.lines) for element in line]
+
+    def _line(self, one: Stream, memory: SSAValue, line: int) -> list[SSAValue]:
+        k, vector, index = self.k, self.interleaved.vector, self._index(one, line)
+        if one.steps[self.interleaved.along] == 0:
+            return [k.value(LoadOp(memory, [index], [1]))] * vector
+        read = k.value(LoadFragmentOp(memory, index, range(vector), wide=True))
+        return [k.value(FragmentElementOp(read, lane)) for lane in range(vector)]
+
+
+__all__ = ["lower"]

@@ -1,0 +1,39 @@
+"""A reduction as a parallel nest over the results around a reduction over the rest."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.tensor_types import rank
+from mlirt.kernels.lib.loops.loop_nest import affine, direct
+from mlirt.kernels.lib.loops.reduction_nest import Accumulation, indices_in, lower_accumulation
+from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+
+OPS = (ReductionOp,)
+TARGETS = frozenset({"cpu", "cuda"})
+PRIORITY = 0
+
+
+def lower(op: ReductionOp, lowering: Lowering) -> bool:
+    places, border = lowering.placements, rank(op.output.type)
+    reduced = op.reduced.dims()
+    width = border + len(reduced)
+
+    def body(k: KernelBuilder, scalars: list[SSAValue], indices: list[SSAValue]) -> SSAValue:
+        return k.inline(op.body, scalars, indices)[0]
+
+    job = Accumulation(
+        kind=op.kind.data,
+        reduced=reduced,
+        inputs=[affine(value, places[value], one, width) for value, one in zip(op.inputs, op.access, strict=True)],
+        extras=[
+            affine(value, places[value], one, border) for value, one in zip(op.extras, op.extra_access, strict=True)
+        ],
+        result=direct(op.output, places[op.output]),
+        body=body,
+        epilogue=op.epilogue,
+        indices_in_body=indices_in(op.body),
+    )
+    lower_accumulation(op, job, "reduction", lowering)
+    return True

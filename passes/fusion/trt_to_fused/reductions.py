@@ -1,0 +1,84 @@
+"""Reductions, softmax and what else combines the elements along an axis."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import i8
+from xdsl.ir import Attribute, Block, Region
+
+from mlirt.dialects.fused.access import AccessAttr, iteration
+from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
+from mlirt.dialects.fused.scalar_builder import (
+    Scalars,
+    accumulator_type,
+    arguments_of,
+    conversion_region,
+    extreme_type,
+    yield_as,
+)
+from mlirt.dialects.fused.softmax import SoftmaxOp as FusedSoftmaxOp
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.tensor_types import dims, element_of, is_bool
+from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
+from mlirt.dialects.trt.softmax import SoftmaxOp
+from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Conversions
+
+_KINDS = {
+    ReduceKind.SUM: ReductionKind.ADD,
+    ReduceKind.AVG: ReductionKind.ADD,
+    ReduceKind.PROD: ReductionKind.MUL,
+    ReduceKind.MAX: ReductionKind.MAX,
+    ReduceKind.MIN: ReductionKind.MIN,
+}
+_MEAN_OF_NO_BYTES = -128
+_OF_BOOLEANS = {ReduceKind.MAX: ReductionKind.OR, ReduceKind.MIN: ReductionKind.AND}
+
+
+def convert_reduce(at: Conversion) -> None:
+    """`trt.reduce` becomes `fused.reduction`; a mean divides in the epilogue by the number of elements."""
+    op = at.op
+    assert isinstance(op, ReduceOp)
+    axes, shape, element = sorted(integers(op.axes)), dims(op.input.type), element_of(op.input.type)
+    if not axes:
+        return at.replace(op.input)
+    reduced = [shape[axis] for axis in axes]
+    extreme = op.kind.data in _OF_BOOLEANS
+    kind = _OF_BOOLEANS[op.kind.data] if is_bool(element) else _KINDS[op.kind.data]
+    accumulator = extreme_type(element) if extreme else accumulator_type(element)
+    mean = op.kind.data is ReduceKind.AVG
+    epilogue = mean_region(accumulator, element, product(reduced)) if mean else conversion_region(accumulator, element)
+    body = conversion_region(element, accumulator)
+    access = _access(len(shape), axes, keep=bool(op.keep_dims.value.data))
+    at.replace(at.emit(ReductionOp(kind, [op.input], [access], reduced, op.output.type, body, epilogue)))
+
+
+def _access(rank: int, axes: list[int], *, keep: bool) -> AccessAttr:
+    """Reduced axes come after the axes of the result."""
+    results = [axis for axis in range(rank) if keep or axis not in axes]
+    place = {axis: results.index(axis) for axis in results if axis not in axes}
+    place |= {axis: len(results) + number for number, axis in enumerate(axes)}
+    return AccessAttr.of([iteration(place[axis]) for axis in range(rank)])
+
+
+def mean_region(accumulator: Attribute, element: Attribute, count: Dim) -> Region:
+    """An epilogue that divides the accumulator by the number of elements."""
+    block = Block()
+    (total,) = arguments_of(block, [accumulator])
+    scalars = Scalars(block, accumulator)
+    divisor = scalars.size(count)
+    mean = scalars.div(total, divisor)
+    if element == i8 and (count == 0 or not isinstance(count, int)):
+        nothing = scalars.compare("eq", divisor, scalars.constant(0))
+        mean = scalars.select(nothing, scalars.constant(_MEAN_OF_NO_BYTES), mean)
+    yield_as(scalars, mean, element)
+    return Region(block)
+
+
+def convert_softmax(at: Conversion) -> None:
+    """`trt.softmax` becomes `fused.softmax`."""
+    op = at.op
+    assert isinstance(op, SoftmaxOp)
+    at.replace(at.emit(FusedSoftmaxOp(op.input, op.axis.value.data, bool(op.log.value.data))))
+
+
+CONVERSIONS: Conversions = {ReduceOp: convert_reduce, SoftmaxOp: convert_softmax}

@@ -1,0 +1,1 @@
+"""Passes that decide how each tensor lies in memory, and rewrite ops for it."""

@@ -1,0 +1,268 @@
+"""Layout preferences: in which memory orders an op can work, at what cost, and in which order it wants its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from math import inf
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.normalization import NormalizationOp
+from mlirt.dialects.fused.pad import PadOp
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.fused.reformat import ReformatOp
+from mlirt.dialects.fused.resize import ResizeOp
+from mlirt.dialects.fused.softmax import SoftmaxOp
+from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.reshaped_strides import reshaped_strides
+from mlirt.dialects.symbolic import symbols
+from mlirt.dialects.tensor_types import channels_last, dims, memory_order, rank, strides, with_order
+from mlirt.passes.layout.layouts.io_borders import direct_values, is_io_border
+from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, Costs, is_constant_like
+
+
+class Order(Enum):
+    """How an image lies: its dimensions in their order, or the channels innermost."""
+
+    PLAIN = auto()
+    LAST = auto()
+
+
+@dataclass(frozen=True)
+class Preference:
+    """An operand should lie in the order in which the op works (`None`), or in a fixed one.
+
+    `price` is what the op pays where it does not; without a price the operand has to be copied.
+    """
+
+    operand: int
+    order: Order | None = None
+    price: float | None = None
+
+
+@dataclass
+class Choice:
+    """The costs of an op by the order of its results, and what it wants."""
+
+    plain: float = 0.0
+    last: float = inf
+    preferences: list[Preference] = field(default_factory=list[Preference])
+
+
+def choice_of(op: Operation, costs: Costs) -> Choice:
+    """The choice of a fused op; ops without a rule work on plain tensors."""
+    rule = _RULES.get(type(op))
+    if rule is not None and all(result.type.name == TensorType.name for result in op.results):
+        return rule(op, costs)
+    read = [k for k, value in enumerate(op.operands) if has_orders(value.type) and not is_io_border(op, value)]
+    return Choice(preferences=[Preference(k, Order.PLAIN) for k in read])
+
+
+def ordered(of: Attribute, order: Order) -> Attribute:
+    """The type of a tensor in an order."""
+    return with_order(of, channels_last(rank(of)) if order is Order.LAST else ())
+
+
+def has_orders(of: Attribute) -> bool:
+    """Whether it makes a difference where a tensor has its channels."""
+    if of.name != TensorType.name or rank(of) < 3:
+        return False
+    sizes = dims(of)
+    return sizes[1] != 1 and any(size != 1 for size in sizes[2:])
+
+
+def _image(op: Operation) -> bool:
+    return all(rank(result.type) >= 3 for result in op.results)
+
+
+def _reformat(op: Operation, costs: Costs) -> Choice:
+    """The copy of an input from its format, or of an output to it: none where the layers work in just that order."""
+    assert isinstance(op, ReformatOp)
+    block = op.parent
+    assert block is not None
+    is_direct = not direct_values(block).isdisjoint((op.input, op.output))
+    copy = FORBIDDEN if is_direct else costs.reformat(op.output.type)
+    if isinstance(op.input, BlockArgument):
+        return Choice(copy, 0.0 if is_channels_last(op.input.type) else copy if _image(op) else inf)
+    return Choice(preferences=[Preference(0, Order.LAST, copy)] if is_channels_last(op.output.type) else [])
+
+
+def is_channels_last(of: Attribute) -> bool:
+    """Whether a tensor lies as images do whose channels are innermost."""
+    return rank(of) >= 3 and memory_order(of) == channels_last(rank(of))
+
+
+def _convolution(op: Operation, costs: Costs) -> Choice:
+    assert isinstance(op, ConvolutionOp)
+    plain, last = costs.convolution(op)
+    preferences = [Preference(0)] if has_orders(op.input.type) and not costs.reads_any_order(op) else []
+    choice = Choice(plain, last, preferences)
+    _read_extras(op, op.extras, list(op.access), 2, costs, choice)
+    return choice
+
+
+def _window(op: Operation, costs: Costs) -> Choice:
+    assert isinstance(op, WindowOp)
+    moved = costs.moved(op.input.type, op.output.type)
+    last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
+    choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
+    _read_extras(op, op.extras, list(op.access), 1, costs, choice)
+    return choice
+
+
+def _resampled(op: Operation, costs: Costs) -> Choice:
+    """Pads and resizes: vectors along the channels, where these are copied."""
+    moved = costs.moved(op.operands[0].type, op.results[0].type)
+    same = dims(op.operands[0].type)[1] == dims(op.results[0].type)[1] if _image(op) else False
+    last = (1.0 if same else 1.5) * moved if _image(op) else inf
+    return Choice(1.5 * moved, last, [Preference(0)] if _image(op) else [])
+
+
+def _softmax(op: Operation, costs: Costs) -> Choice:
+    assert isinstance(op, SoftmaxOp)
+    moved, axis, count = costs.moved(op.input.type, op.output.type), op.axis.value.data, rank(op.input.type)
+    plain = moved if axis == count - 1 else 2 * moved
+    last = inf if count < 3 else moved if axis == 1 else 2 * moved
+    return Choice(plain, last, [Preference(0)] if has_orders(op.input.type) else [])
+
+
+def _reduction(op: Operation, costs: Costs) -> Choice:
+    """Whatever the order of the operands, there is a way to read along memory."""
+    moved = costs.moved(*(value.type for value in op.operands))
+    return Choice(moved, moved if _image(op) else inf)
+
+
+def _normalization(op: Operation, costs: Costs) -> Choice:
+    """Rows are read along memory where they lie so; across, every thread has a row of its own."""
+    assert isinstance(op, NormalizationOp)
+    axes, count = integers(op.axes), rank(op.output.type)
+    moved = costs.moved(op.output.type)
+    across = costs.across(op.output.type)
+    last = inf if not has_orders(op.output.type) else moved if 1 in axes else across
+    choice = Choice(moved if count - 1 in axes else across, last)
+    _read_extras(op, op.inputs, list(op.access), 0, costs, choice)
+    return choice
+
+
+def _concat(op: Operation, costs: Costs) -> Choice:
+    assert isinstance(op, ConcatOp)
+    preferences = [Preference(k) for k, value in enumerate(op.inputs) if has_orders(value.type)]
+    return Choice(0.0, 0.0 if _image(op) else inf, preferences)
+
+
+def _view(op: Operation, costs: Costs) -> Choice:
+    """Free where the same memory is a tensor of the other shape."""
+    assert isinstance(op, ViewOp)
+    if not has_orders(op.input.type):
+        return Choice(0.0, inf)
+    if is_view_with_channels_last(op):
+        return Choice(0.0, 0.0, [Preference(0)])
+    return Choice(0.0, inf, [Preference(0, Order.PLAIN)])
+
+
+def is_view_with_channels_last(op: ViewOp) -> bool:
+    """Whether an input with its channels last is under the result's dimensions a tensor with its channels last."""
+    source, target = op.input.type, op.output.type
+    if rank(source) < 3 or rank(target) < 3 or not has_orders(target):
+        return False
+    steps = reshaped_strides(dims(source), strides(ordered(source, Order.LAST))[0], dims(target))
+    return steps == strides(ordered(target, Order.LAST))[0]
+
+
+def _pointwise(op: Operation, costs: Costs) -> Choice:
+    assert isinstance(op, PointwiseOp)
+    results = costs.moved(*(value.type for value in op.outputs))
+    choice = Choice(results, results if _image(op) and has_orders(op.outputs[0].type) else inf)
+    _read_extras(op, op.inputs, list(op.access), 0, costs, choice, transposes=True)
+    return choice
+
+
+def _read_extras(
+    op: Operation,
+    values: Sequence[SSAValue],
+    accesses: Sequence[AccessAttr],
+    first: int,
+    costs: Costs,
+    choice: Choice,
+    *,
+    transposes: bool = False,
+) -> None:
+    """Add what reading operands by accesses costs; with `transposes` the op transposes what lies across."""
+    result = op.results[0].type
+    for position, (value, access) in enumerate(zip(values, accesses, strict=True), first):
+        moved, across = (
+            costs.moved(value.type),
+            costs.transposed(value.type) if transposes else costs.across(value.type),
+        )
+        choice.plain += moved
+        choice.last += moved
+        lies = {
+            (work, order): _runs_along(ordered(value.type, order), access, ordered(result, work))
+            for work in Order
+            for order in Order
+            if rank(result) >= 3 and rank(value.type) >= 3
+        }
+        if not has_orders(value.type) or not lies or is_constant_like(value):
+            choice.plain += 0 if _runs_along(value.type, access, result) else across
+            is_along = rank(result) < 3 or _runs_along(value.type, access, ordered(result, Order.LAST))
+            choice.last += 0 if is_along else across
+        elif lies[Order.PLAIN, Order.PLAIN] and lies[Order.LAST, Order.LAST]:
+            if not lies[Order.PLAIN, Order.LAST] or not lies[Order.LAST, Order.PLAIN]:
+                choice.preferences.append(Preference(position, None, across if transposes else None))
+        elif not lies[Order.PLAIN, Order.PLAIN] and lies[Order.PLAIN, Order.LAST]:
+            _transposed(value, position, across, choice)
+
+
+def _transposed(value: SSAValue, position: int, across: float, choice: Choice) -> None:
+    """A transposing access: the order of the result and that of the operand should differ.
+
+    Either the operand is plain in any case, or the result is.
+    """
+    if not isinstance(value.owner, Operation) or not _RULES.get(type(value.owner)):
+        choice.plain += across
+    else:
+        choice.last = inf
+        choice.preferences.append(Preference(position, Order.LAST, across))
+
+
+def _runs_along(operand: Attribute, access: AccessAttr, result: Attribute) -> bool:
+    """Whether an operand is read along its memory, or not moved through at all, when the result is written so."""
+    axis = _innermost(result)
+    if axis is None:
+        return True
+    indices, steps = access.indices(), strides(operand)[0]
+    moving = [k for k, index in enumerate(indices) if f"d{axis}" in symbols(index)]
+    return not moving or all(steps[k] == 1 for k in moving)
+
+
+def _innermost(of: Attribute) -> int | None:
+    """The dimension along which neighbours lie in memory."""
+    steps = strides(of)[0]
+    return next((k for k, size in enumerate(dims(of)) if size != 1 and steps[k] == 1), None)
+
+
+Rule = Callable[[Operation, Costs], Choice]
+_RULES: dict[type[Operation], Rule] = {
+    ConvolutionOp: _convolution,
+    WindowOp: _window,
+    PadOp: _resampled,
+    ResizeOp: _resampled,
+    SoftmaxOp: _softmax,
+    ReductionOp: _reduction,
+    ConcatOp: _concat,
+    ViewOp: _view,
+    PointwiseOp: _pointwise,
+    NormalizationOp: _normalization,
+    ReformatOp: _reformat,
+}
+
+__all__ = ["Choice", "Order", "Preference", "choice_of", "has_orders", "is_channels_last", "ordered"]

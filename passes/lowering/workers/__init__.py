@@ -1,1 +1,0 @@
-"""How structured loops become vector code that the workers of a CPU share."""
