@@ -53,7 +53,7 @@ Tell = Callable[[str, str], None]
 EXAMPLE = (7, 13)
 OTHERS = ((5, 20), (2, 31), (1, 8))
 """Batches and lengths; PyTorch specialises on 1, so that it comes last."""
-LONGEST = 48
+MAX_LENGTH = 48
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _compiled(case: ModuleCase, module: Any, way: Way, target: str, example: tup
 def _dynamic_shapes(case: ModuleCase) -> tuple[dict[int, Any], ...]:
     dims = {
         "batch": torch.export.Dim("batch", min=1, max=64),
-        "length": torch.export.Dim("length", min=8, max=LONGEST),
+        "length": torch.export.Dim("length", min=8, max=MAX_LENGTH),
     }
     return tuple({axis: dims[name] for axis, name in axes.items()} for axes in case.axes)
 

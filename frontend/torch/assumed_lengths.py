@@ -22,7 +22,7 @@ from mlirt.errors import UnsupportedError
 from mlirt.frontend.importing.network import Network
 from mlirt.frontend.torch.symbols import Symbols
 
-_SMALLEST = 2
+_MIN_EXPORTED = 2
 """PyTorch assumes that dynamic lengths are no less, and takes smaller ones nevertheless."""
 
 _COMPARISONS = frozenset(("Equality", "Unequality", "GreaterThan", "StrictGreaterThan", "LessThan", "StrictLessThan"))
@@ -58,7 +58,7 @@ def _of_ranges(program: Any, own: set[str], symbols: Symbols) -> Iterator[Length
             continue
         length = symbols.expression(symbol)
         fault = f"{length} is {{left}}, but the module was exported for no less than {{right}}"
-        if limits.lower.is_Integer and int(limits.lower) > _SMALLEST:
+        if limits.lower.is_Integer and int(limits.lower) > _MIN_EXPORTED:
             yield LengthRequirement(Relation.AT_LEAST, length, int(limits.lower), fault)
         fault = f"{length} is {{right}}, but the module was exported for no more than {{left}}"
         if limits.upper.is_Integer:

@@ -74,7 +74,7 @@ def test_the_graph_of_a_plan(plan: str, tmp_path: Path) -> None:
 def test_a_large_plan_leaves_arguments_out(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main([plan, "-o", str(tmp_path / "whole.html")]) == 0
     assert "buffer 0 + 0" in (tmp_path / "whole.html").read_text(encoding="utf-8")
-    monkeypatch.setattr("mlirt.tools.report.launch_section._MOST_WITH_ARGUMENTS", 2)
+    monkeypatch.setattr("mlirt.tools.report.launch_section._MAX_LAUNCHES_WITH_ARGUMENTS", 2)
     assert main([plan, "-o", str(tmp_path / "page.html")]) == 0
     assert "buffer 0 + 0" not in Page.of(tmp_path / "page.html").text
 

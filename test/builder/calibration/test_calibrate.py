@@ -150,7 +150,7 @@ def test_large_networks_are_observed_in_parts() -> None:
 
 def test_parts_give_the_same_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = calibrated(samples())
-    monkeypatch.setattr("mlirt.builder.calibration.collection.LARGEST_BYTES", 4)
+    monkeypatch.setattr("mlirt.builder.calibration.collection.MAX_BYTES", 4)
     assert calibrated(samples()).scales == whole.scales
 
 

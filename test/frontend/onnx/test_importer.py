@@ -186,7 +186,7 @@ def test_shapes_that_explode_are_refused() -> None:
 
 
 def test_functions_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlirt.frontend.onnx.graph_reader.LARGEST_NODE_COUNT", 1000)
+    monkeypatch.setattr("mlirt.frontend.onnx.graph_reader.MAX_NODE_COUNT", 1000)
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
     functions: list[onnx.FunctionProto] = []
     for k in range(20):
