@@ -14,10 +14,11 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def _anchors(page: Path) -> set[str]:
-    """The anchors that GitHub gives to the headings of a page."""
+    """The anchors that GitHub gives to the headings of a page, and those that the page sets itself."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    own = set(re.findall(r'<a id="([^"]+)">', text))
+    return own | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -29,7 +30,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
         assert target.exists(), f"{link} leads nowhere"
-        assert not anchor or anchor in _anchors(target), f"{link}: no such heading"
+        assert not anchor or anchor in _anchors(target), f"{link}: no such anchor"
 
 
 def test_every_page_is_linked_from_another() -> None:
