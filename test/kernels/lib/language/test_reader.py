@@ -168,7 +168,7 @@ def test_a_loop_carries_only_what_is_read_later() -> None:
 def test_names_are_those_of_the_function() -> None:
     lines = text_of(read(carried, MEMORY, INDEX)).splitlines()
     (loop,) = [line for line in lines if "scf.for" in line]
-    assert re.match(r"%sums_\d, %last = scf.for %i = %\d to %n ", loop)
+    assert re.match(r"%accumulators_\d, %last = scf.for %i = %\d to %n ", loop)
 
 
 def test_ranges_of_words_are_unrolled_and_regions_are_not() -> None:
