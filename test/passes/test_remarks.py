@@ -150,7 +150,7 @@ def test_a_remark_of_an_op_counts_once_in_a_run() -> None:
 
 
 def test_every_fusion_pass_says_what_it_did() -> None:
-    fuse_nothing = {"eliminate-dead-layers", "convert-run-number-to-input"}
+    fuse_nothing = {"convert-trt-to-fused", "eliminate-dead-layers", "convert-run-number-to-input"}
     paths = [path for path in registry.pass_paths() if path.parent.name == "fusion"]
     texts = {registry.name_of(path): path.read_text(encoding="utf-8") for path in paths}
     speaks = ("applied(", "take_epilogue(", "(RulePass)")
