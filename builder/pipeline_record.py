@@ -20,8 +20,16 @@ def pipeline_record(pipeline: Pipeline, options: PipelineOptions) -> dict[str, o
     return {
         "edits": [str(edit) for edit in pipeline.edits],
         "text": [f"{phase.name}: {','.join(specs)}" for phase, specs in phases],
-        "plugins": {plugin.path.name: plugin.digest for plugin in active()},
+        "plugins": _digests(),
     }
+
+
+def _digests() -> dict[str, str]:
+    """The plugins that count now by file name; those of one name in several folders have their digests in a row."""
+    found: dict[str, list[str]] = {}
+    for plugin in active():
+        found.setdefault(plugin.path.name, []).append(plugin.digest)
+    return {name: ",".join(digests) for name, digests in found.items()}
 
 
 def recorded_pipeline(info: Mapping[str, Any]) -> Pipeline:
@@ -31,7 +39,7 @@ def recorded_pipeline(info: Mapping[str, Any]) -> Pipeline:
     """
     record = cast("Mapping[str, Any]", info.get(PIPELINE, {}))
     needed = cast("Mapping[str, str]", record.get("plugins", {}))
-    here = {plugin.path.name: plugin.digest for plugin in active()}
+    here = _digests()
     for name, digest in needed.items():
         if here.get(name) != digest:
             why = "that file has changed since" if name in here else f"give it as plugins=[{name!r}]"

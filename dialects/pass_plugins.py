@@ -70,12 +70,21 @@ def using(paths: Sequence[str | os.PathLike[str]], flag: str = "plugins") -> Gen
 
     Raises `InvalidInputError` in one line for a file that cannot be executed; `flag` is how the user named it.
     """
+    if any(not os.fspath(path) for path in paths):
+        raise InvalidInputError(f"{flag}: expected the path of a Python file, not an empty one")
     wanted = [load(Path(path), flag) for path in paths]
     token = _ACTIVE.set(tuple(dict.fromkeys((*active(), *wanted))))
     try:
         yield active()
     finally:
         _ACTIVE.reset(token)
+
+
+def place_in_plugin(error: BaseException) -> str:
+    """Where in files of plugins, or in modules beside them, an error arose, as ` (FILE.py, line 3)`; else empty."""
+    files = {str(file): file.name for place, (_, beside) in _LOADED.items() for file in (place, *beside)}
+    found = [frame for frame in extract_tb(error.__traceback__) if frame.filename in files]
+    return f" ({files[found[-1].filename]}, line {found[-1].lineno})" if found else ""
 
 
 def with_plugins(function: Callable[P, T]) -> Callable[P, T]:

@@ -13,9 +13,7 @@ T = TypeVar("T")
 _MINIMUM, _MAXIMUM, _ONE_OF = "mlirt.at_least", "mlirt.at_most", "mlirt.one_of"
 
 
-def option(
-    default: T, *, at_least: float | None = None, at_most: float | None = None, one_of: Sequence[T] = ()
-) -> T:
+def option(default: T, *, at_least: float | None = None, at_most: float | None = None, one_of: Sequence[T] = ()) -> T:
     """A field of a pass with a default, whose values are within a range or among a few.
 
     `max_ops: int = option(96, at_least=1)`
@@ -57,7 +55,8 @@ def refusal(pass_class: type[ModulePass], name: str, value: Any) -> str | None:
     for item in items:
         choices = one.metadata.get(_ONE_OF, ())
         low, high = one.metadata.get(_MINIMUM), one.metadata.get(_MAXIMUM)
-        outside = (low is not None and item < low) or (high is not None and item > high)
+        # What is no number is in no range, so that both are asked whether it is inside.
+        outside = not ((low is None or item >= low) and (high is None or item <= high))
         if outside or (choices and item not in choices):
             return f"option {spelt(name)} is {spelt_value(item)}, expected {legal_values(one)}"
     return None

@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.dialects.dominance import verify_dominance
+from mlirt.dialects.pass_plugins import place_in_plugin
 from mlirt.dialects.repeated_verification import RepeatedVerifier
 from mlirt.dialects.verification import first_lines, verify
 from mlirt.dialects.weights_file import weights_in
@@ -175,6 +176,7 @@ class _PassManager:
     def _failure(self, guilty: ModulePass, error: Exception) -> PassError:
         expected = isinstance(error, (CompileError, DiagnosticException))
         message = first_lines(error) if expected else f"{type(error).__name__}: {first_lines(error)}"
+        message += place_in_plugin(error)
         if guilty.name == "verify-legality" and self.options.pipeline.edits:
             message += f"; the pipeline was changed: {' '.join(map(str, self.options.pipeline.edits))}"
         path = None

@@ -57,7 +57,10 @@ class Edit:
         """The phases with this change; raises `InvalidInputError` where its place is none, or several."""
         match = _PLACE.fullmatch(self.place)
         if match is None:
-            raise InvalidInputError(f"the pipeline edit {self}: {self.place!r} is no place: expected a pass or a phase")
+            raise InvalidInputError(
+                f"the pipeline edit {self}: {self.place!r} is no place: expected PASS, PASS#1 for its first run, "
+                "PHASE/PASS or PHASE"
+            )
         specs = self.specs()
         if match["phase"] is None and match["number"] is None and match["name"] in phase_names():
             return self._at_phase(phases, match["name"], specs)
@@ -108,6 +111,8 @@ def _missing(phases: Phases, match: re.Match[str], target: str) -> str:
     name, phase = match["name"], match["phase"]
     if phase is not None and phase not in phase_names():
         return f"there is no phase {phase!r}: expected one of {', '.join(phase_names())}"
+    if any(spec.partition("{")[0] == name for _, of in phases for spec in of[-1:]):
+        return f"{name} checks the border of each phase, which no edit changes"
     running = {spec.partition("{")[0]: of_phase.name for of_phase, of in phases for spec in of[:-1]}
     if name in running:
         return f"{name} does not run in phase {phase}, but in phase {running[name]}"
@@ -157,6 +162,9 @@ class Pipeline:
         return self._with("without", place, "")
 
     def _with(self, kind: Kind, place: str, passes: str) -> Pipeline:
+        for what, text in (("place", place), ("passes", passes)):
+            if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  (users are not checked)
+                raise InvalidInputError(f"{kind}: expected the {what} as a text such as 'cse,dce', got {text!r}")
         return replace(self, edits=(*self.edits, Edit(kind, place, passes)))
 
     def phases(

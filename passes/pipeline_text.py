@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+import types
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, fields
-from typing import Any, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, ParameterType
 
 from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
-from mlirt.passes.options import refusal, spelt
+from mlirt.passes.options import refusal, spelt, spelt_value
 
-_PASS = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w-]*)\s*(\{(?P<options>(\"[^\"]*\"|[^{}\"])*)\})?\s*(?P<end>,|$)")
+_PASS = re.compile(
+    rf"\s*(?P<name>{registry.PASS_NAME.pattern})\s*(\{{(?P<options>(\"[^\"]*\"|[^{{}}\"])*)\}})?\s*(?P<end>,|$)"
+)
 _OPTION = re.compile(
     r"\s*(?P<key>[A-Za-z][\w-]*)\s*(=\s*(?P<value>(\"[^\"]*\"|[^\s,\"]+)(\s*,\s*(\"[^\"]*\"|[^\s,\"=]+)(?![\w-]*=))*))?"
 )
@@ -48,14 +51,18 @@ def parse_specs(text: str) -> Iterator[ArgSpec]:
 
 
 def _options(pass_name: str, text: str) -> Iterator[tuple[str, tuple[ParameterType, ...]]]:
-    position = 0
+    position, seen = 0, set[str]()
     while position < len(text.rstrip()):
         match = _OPTION.match(text, position)
         if match is None:
             raise InvalidInputError(f"pass {pass_name}: cannot read options {text!r}: expected 'name=value name=a,b'")
         value = match["value"]
         items = [] if value is None else re.findall(r"\"[^\"]*\"|[^\s,\"]+", value)
-        yield match["key"].replace("-", "_"), tuple(_value(item) for item in items)
+        key = match["key"].replace("-", "_")
+        if key in seen:
+            raise InvalidInputError(f"pass {pass_name}: option {spelt(key)} is given twice")
+        seen.add(key)
+        yield key, tuple(_value(item) for item in items)
         position = match.end()
 
 
@@ -80,14 +87,16 @@ def make_pass(spec: ArgSpec) -> ModulePass:
     if unknown:
         names = ", ".join(map(spelt, known))
         raise InvalidInputError(f"pass {spec.name} has no option {spelt(unknown[0])!r}; it has {names or 'none'}")
+    hints = get_type_hints(pass_class)
     for key, values in spec.parameters.items():
-        _check_kind(pass_class, key, values)
+        _check_kind(spec.name, key, hints[key], values)
+    given = {key: _wide(hints[key], values) for key, values in spec.parameters.items()}
     needed = [one.name for one in fields(pass_class) if one.init and _is_needed(one)]
     missing = [spelt(name) for name in needed if name not in spec.parameters]
     if missing:
         raise InvalidInputError(f"pass {spec.name} needs the option {missing[0]}: {spec.name}{{{missing[0]}=..}}")
     try:
-        made = pass_class.from_pass_spec(spec)
+        made = pass_class.from_pass_spec(ArgSpec(spec.name, given))
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"pass {spec.name}: {error}") from error
     for key in spec.parameters:
@@ -101,10 +110,36 @@ def _is_needed(one: Field[Any]) -> bool:
     return one.default is MISSING and one.default_factory is MISSING
 
 
-def _check_kind(pass_class: type[ModulePass], key: str, values: tuple[ParameterType, ...]) -> None:
-    """Refuse a value that an option of a plain type cannot have; xDSL would not say which option it was."""
-    kind = get_type_hints(pass_class)[key]
-    if kind in (int, float, bool, str) and [type(value) for value in values] != [kind]:
-        shown = ",".join(map(str, values)) or "nothing"
-        raise InvalidInputError(f"pass {pass_class.name}: option {spelt(key)} is {shown}, expected {_KINDS[kind]}")
+def _check_kind(pass_name: str, key: str, hint: Any, values: tuple[ParameterType, ...]) -> None:
+    """Refuse a value that an option of this type cannot have; xDSL would not say which option it was."""
+    kinds, several = _kinds(hint)
+    if not all(kind in _KINDS for kind in kinds):
+        return
+    legal = all(any(_fits(value, kind) for kind in kinds) for value in values)
+    if not legal or (len(values) != 1 and not several):
+        shown = ",".join(map(spelt_value, values)) or "nothing"
+        expected = " or ".join(_KINDS[kind] for kind in kinds) + (", or several" if several else "")
+        raise InvalidInputError(f"pass {pass_name}: option {spelt(key)} is {shown}, expected {expected}")
 
+
+def _kinds(hint: Any) -> tuple[list[Any], bool]:
+    """The types that one value of an option may have, and whether it may have several values."""
+    if get_origin(hint) in (Union, types.UnionType):
+        parts = [_kinds(part) for part in get_args(hint) if part is not type(None)]
+        return [kind for kinds, _ in parts for kind in kinds], any(several for _, several in parts)
+    if get_origin(hint) is tuple:
+        return [kind for kind in get_args(hint) if kind is not ...], True
+    return [hint], False
+
+
+def _fits(value: ParameterType, kind: Any) -> bool:
+    """Whether a value is of a type; a whole number is a number too."""
+    return type(value) is kind or (kind is float and type(value) is int)
+
+
+def _wide(hint: Any, values: tuple[ParameterType, ...]) -> tuple[ParameterType, ...]:
+    """Whole numbers as numbers, for an option that takes those alone."""
+    kinds, _ = _kinds(hint)
+    if float not in kinds or int in kinds:
+        return values
+    return tuple(float(value) if type(value) is int else value for value in values)

@@ -21,6 +21,7 @@ from mlirt.dialects.pass_plugins import PassPlugin, active
 from mlirt.errors import InvalidInputError
 
 _HERE = Path(__file__).parent
+PASS_NAME = re.compile(r"[A-Za-z0-9][\w-]*")
 
 
 def class_name(pass_name: str) -> str:
@@ -92,7 +93,12 @@ def plugin_passes() -> dict[str, type[ModulePass]]:
     for plugin in active():
         for pass_class in passes_of(plugin):
             name = pass_class.name
-            if name in found or path_of(name) is not None:
+            if not PASS_NAME.fullmatch(name):
+                raise InvalidInputError(
+                    f"{plugin.path}: {pass_class.__name__} has the name {name!r}, which no pipeline can say; expected "
+                    "letters, digits and '-', such as fuse-my-layers"
+                )
+            if name in found or path_of(name) is not None or name in stock_passes():
                 raise InvalidInputError(f"{plugin.path}: there is another pass {name!r}; give this one its own name")
             found[name] = pass_class
     return found

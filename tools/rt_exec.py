@@ -29,6 +29,7 @@ from mlirt.tools.rt_exec_arguments import parse_arguments
 from mlirt.tools.rt_exec_device import choose_device
 from mlirt.tools.rt_exec_profiles import profiles_of
 from mlirt.tools.rt_exec_runs import infer
+from mlirt.tools.tool_main import unforeseen
 from mlirt.tools.trtexec_log import cautions, log, log_all
 from mlirt.version import __version__
 
@@ -91,7 +92,7 @@ def _one_line(error: Exception) -> str:
         return str(missing_package("rt-exec", error))
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}; smaller --shapes take less"
-    return f"internal error: {type(error).__name__}: {' '.join(str(error).split())} (--verbose shows where)"
+    return unforeseen(error)
 
 
 _WRITTEN = (

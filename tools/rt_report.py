@@ -14,7 +14,7 @@ from mlirt.tools.plugin_files import add_plugins_flag, run_plugin_files, warn_on
 from mlirt.tools.report.page import page
 from mlirt.tools.report.roofline import Peaks
 from mlirt.tools.report.subject_reader import subjects_of
-from mlirt.tools.research_flags import add_pass_plugin_flag, pass_plugins
+from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
 
 _BUILT = (".onnx", ".mlir")
@@ -58,6 +58,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     built("--from", dest="first", metavar="PHASE", help="of IR the first phase to run (default: the dialects tell)")
     built("--weights", metavar="FILE", help="of IR the safetensors file of the weights (default: beside it)")
     add_pass_plugin_flag(built)
+    add_pipeline_edit_flag(built)
     add_plugins_flag(add)
     add("--verbose", action="store_true", help="print tracebacks of errors")
     return parser.parse_args(argv)
@@ -76,8 +77,11 @@ def _peaks(text: str) -> Peaks:
 def _report(arguments: argparse.Namespace) -> str:
     files = [arguments.plan, arguments.compare or arguments.plan]
     if not any(file.endswith(_BUILT) for file in files):
-        if arguments.first or arguments.weights or arguments.load_pass_plugin:
-            raise InvalidInputError("--from, --weights and --load-pass-plugin are for IR: give FILE.mlir")
+        if arguments.first or arguments.weights or arguments.load_pass_plugin or arguments.pipeline_edit:
+            raise InvalidInputError(
+                "--from, --weights, --load-pass-plugin and --pipeline-edit are for what is built: give FILE.onnx or "
+                "FILE.mlir"
+            )
     if arguments.compare_profile and not arguments.compare:
         raise InvalidInputError("--compare-profile has the times of another engine: give it with --compare")
     subject, *others = subjects_of(arguments)

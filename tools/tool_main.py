@@ -44,10 +44,20 @@ def tool_main(
         elif isinstance(error, MemoryError):
             print(f"{subject(arguments)}: error: {too_little_memory(error)}", file=sys.stderr)
         else:
-            print(f"{name}: internal error: {type(error).__name__}: {error} (--verbose shows where)", file=sys.stderr)
+            print(f"{name}: {unforeseen(error, 'error: ')}", file=sys.stderr)
         if arguments.verbose:
             traceback.print_exc()
         return 1
+
+
+def unforeseen(error: Exception, head: str = "") -> str:
+    """An error that nobody expected in one line: behind `head` with its place where a plugin's file has raised it, else
+    as one of ours.
+    """
+    from mlirt.dialects.pass_plugins import place_in_plugin
+
+    text, place = f"{type(error).__name__}: {' '.join(str(error).split())}", place_in_plugin(error)
+    return f"{head}{text}{place}" if place else f"internal error: {text} (--verbose shows where)"
 
 
 def _line(error: MlirtError, file: str) -> str:

@@ -146,6 +146,10 @@ def pipeline(name: str, value: Any) -> object:
 
     if isinstance(value, Pipeline):
         return value
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(
+            f"{name}: expected a mlirt.Pipeline, or a list of edits such as ['after=cse#1:my-pass'], got {value!r}"
+        )
     try:
         return Pipeline.parse(texts()(name, value))
     except InvalidInputError as error:

@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects.locations import names
+from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.property_values import properties_of
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_names import hint_of_name
@@ -176,8 +177,7 @@ class Network:
     def _emit(
         self, op: str, operands: Operands, results: int | list[Tensor], properties: dict[str, object]
     ) -> list[Value]:
-        op_class = _OPS[f"trt.{op}"]
-        assert issubclass(op_class, TensorOp)
+        op_class = _op_class(f"trt.{op}")
         attributes = properties_of(op_class, properties)
         flat = [value for group in operands for value in _flattened(group)]
         types = self._types(op_class, operands, results, attributes)
@@ -329,6 +329,15 @@ def _stand_ins(operands: Operands) -> list[Any]:
 def _keeps_order(op_class: type[TensorOp], attributes: Mapping[str, Attribute]) -> bool:
     """Whether a result has the elements of the operand one by one, so that it may be called as that is."""
     return op_class is ShuffleOp and attributes.keys().isdisjoint(("first_transpose", "second_transpose"))
+
+
+def _op_class(name: str) -> type[TensorOp]:
+    """The class of a layer, ours or one of the plugins that count now."""
+    brought = {op.name: op for plugin in active() for op in plugin.classes(TensorOp)}
+    found = brought.get(name) or _OPS.get(name)
+    if found is None or not issubclass(found, TensorOp):
+        raise ValueError(f"there is no layer {name!r}")
+    return found
 
 
 def _type_of(value: Value) -> Tensor:

@@ -11,6 +11,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.locations import named
+from mlirt.dialects.pass_plugins import place_in_plugin
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError, out_of_memory
@@ -159,7 +160,7 @@ class GraphReader:
         except MemoryError as error:
             raise out_of_memory(node.label, error) or error from error
         except (*DAMAGE, RecursionError) as error:
-            raise InvalidModelError(f"{node.label}: {_first_line(error)}") from error
+            raise InvalidModelError(f"{node.label}: {_first_line(error)}{place_in_plugin(error)}") from error
 
     def _arithmetic(self, node: Node, handler: Handler) -> list[Value] | None:
         """Results whose elements follow from shapes; the ops behind them are made only where somebody reads them."""

@@ -6,6 +6,7 @@ import pkgutil
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +21,7 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
-from mlirt.errors import UnsupportedError
+from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.passes.fusion import trt_to_fused
 from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Convert, require_known
 
@@ -79,7 +80,10 @@ def _brought() -> dict[type[Operation], Convert]:
     """The tables `CONVERSIONS` of the plugins that count now."""
     table: dict[type[Operation], Convert] = {}
     for plugin in active():
-        table |= getattr(plugin.module, "CONVERSIONS", {})
+        brought = getattr(plugin.module, "CONVERSIONS", {})
+        if not isinstance(brought, dict):
+            raise InvalidInputError(f"{plugin.path}: CONVERSIONS: expected a table such as {{MyLayerOp: convert}}")
+        table |= cast("dict[type[Operation], Convert]", brought)
     return table
 
 

@@ -6,16 +6,25 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx_models import model_of, write_model
+from xdsl.dialects.builtin import IntegerAttr, f32
 from xdsl.passes import ModulePass
+from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.dialects import pass_plugins
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.pass_plugins import active, active_digest, load, using
 from mlirt.dialects.registry import register_dialects
+from mlirt.dialects.target import Target
+from mlirt.dialects.tensor_types import tensor
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.onnx.handlers import handler_for
+from mlirt.kernels.lib.tactics.registry import plugin_tactics, tactics_for
 from mlirt.passes import registry
+from mlirt.tools import rt_opt
 
 PASS = """\
 from dataclasses import dataclass
@@ -89,7 +98,18 @@ def test_near_misses_know_plugins(folder: Path) -> None:
         registry.load("fold-my-thing")
 
 
-@pytest.mark.parametrize("name", ["cse", "fuse-pointwise"])
+@pytest.mark.parametrize("name", ["", "my pass", "a{b}", "-a"])
+def test_names_that_no_pipeline_can_say(folder: Path, name: str) -> None:
+    with using([written(folder, name=name)]), pytest.raises(InvalidInputError, match="which no pipeline can say"):
+        registry.plugin_passes()
+
+
+def test_an_empty_path(folder: Path) -> None:
+    with pytest.raises(InvalidInputError, match="expected the path of a Python file"), using([""]):
+        pass
+
+
+@pytest.mark.parametrize("name", ["cse", "fuse-pointwise", "licm"])
 def test_names_of_passes_that_are_taken(folder: Path, name: str) -> None:
     with using([written(folder, name=name)]), pytest.raises(InvalidInputError, match=f"there is another pass '{name}'"):
         registry.plugin_passes()
@@ -176,6 +196,96 @@ def mine(net, node):
 def other(net, node):
     raise NotImplementedError
 """
+
+
+LAYER = """\
+from xdsl.dialects.builtin import TensorType
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from mlirt.dialects.tensor_op import TensorOp
+from mlirt.frontend.onnx.handlers import onnx_op
+
+@irdl_op_definition
+class HalfOp(TensorOp):
+    name = "trt.half"
+    input = operand_def(TensorType)
+    output = result_def(TensorType)
+
+    def infer(self):
+        return [self.input.type]
+
+    def reference(self, x):
+        return [x.halve() if x.size > 3 else x / 2]
+
+@onnx_op("Half", domain="my.domain")
+def half(net, node):
+    return net.emit("half", [node.input(0)])
+
+@onnx_op("Wrong", domain="my.domain")
+def wrong(net, node):
+    return net.emit("halve", [node.input(0)])
+"""
+
+
+def test_handlers_make_the_layers_of_their_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A layer of a file is imported and run; mistakes in it are said with its line."""
+    monkeypatch.chdir(folder)
+    Path("layer.py").write_text(LAYER, encoding="utf-8")
+    for op in ("Half", "Wrong"):
+        node = onnx.helper.make_node(op, ["x"], ["y"], name="it", domain="my.domain")
+        model = model_of([node], {"x": ("float32", ["n"])}, ["y"], {})
+        model.opset_import.append(onnx.helper.make_opsetid("my.domain", 1))
+        write_model(model, Path(f"{op}.onnx"))
+    common = ["--load-pass-plugin=layer.py", "--run=reference", "--input=x=zeros", "-o", "out.mlir"]
+    assert rt_opt.main(["Half.onnx", "--shapes=x:3", *common]) == 0
+    assert "y: float32 3" in capsys.readouterr().err
+    assert "trt.half" in Path("out.mlir").read_text(encoding="utf-8")
+    assert rt_opt.main(["Half.onnx", "--shapes=x:4", *common]) == 1
+    assert "rt-opt: error: AttributeError: " in (said := capsys.readouterr().err)
+    assert said.endswith("(layer.py, line 16)\n")
+    assert rt_opt.main(["Wrong.onnx", "--shapes=x:4", *common]) == 1
+    assert "Wrong (node 'it'): there is no layer 'trt.halve' (layer.py, line 24)" in capsys.readouterr().err
+
+
+TACTIC = """\
+from mlirt.dialects.fused.softmax import SoftmaxOp
+OPS, TARGETS, PRIORITY = {tables}
+def lower(op, lowering):
+    return False
+"""
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ("(SoftmaxOp,), {'cpu'}, 1", None),
+        ("SoftmaxOp, {'cpu'}, 1", "tactic.py: tactic tactic: OPS: expected a tuple"),
+        ("(SoftmaxOp,), {'tpu'}, 1", "TARGETS: expected a set of 'cpu' and 'cuda'"),
+        ("(SoftmaxOp,), {'cpu'}, 'high'", "PRIORITY: expected a number"),
+    ],
+)
+def test_tables_of_tactics(folder: Path, tables: str, message: str | None) -> None:
+    path = folder / "tactic.py"
+    path.write_text(TACTIC.format(tables=tables), encoding="utf-8")
+    with using([path]) as (plugin,):
+        if message is None:
+            assert list(plugin_tactics(plugin)) == ["tactic"]
+        else:
+            with pytest.raises(InvalidInputError, match=message):
+                plugin_tactics(plugin)
+
+
+def test_a_tactic_of_a_name_that_is_taken(folder: Path) -> None:
+    path = folder / "generic.py"
+    path.write_text(TACTIC.format(tables="(SoftmaxOp,), {'cpu'}, 1"), encoding="utf-8")
+    type_ = tensor(f32, [4])
+    op = SoftmaxOp.build(
+        operands=[create_ssa_value(type_)], properties={"axis": IntegerAttr(0, 64)}, result_types=[type_]
+    )
+    assert "generic" in dict(tactics_for(op, Target("cpu")))
+    with using([path]), pytest.raises(InvalidInputError, match="another tactic 'generic' of softmax"):
+        list(tactics_for(op, Target("cpu")))
 
 
 def test_onnx_handlers(folder: Path) -> None:

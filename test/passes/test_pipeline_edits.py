@@ -96,8 +96,9 @@ def test_edits_are_read_as_they_are_written(text: str) -> None:
         ("after=layout/cse:dce", "cse does not run in phase layout, but in phase fusion"),
         ("after=fuse-row-reductions:dce", "does not run in the pipeline for cpu, but on cuda"),
         ("without=fusion", "fusion is a phase"),
-        ("after=verify-legality:dce", "no pass 'verify-legality' is in the pipeline"),
+        ("after=verify-legality:dce", "verify-legality checks the border of each phase, which no edit changes"),
         ("after=a b:dce", "is no place"),
+        ("after=cse#0:dce", "'cse#0' is no place: expected PASS, PASS#1 for its first run"),
     ],
 )
 def test_edits_that_are_refused(text: str, message: str) -> None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from mlirt.errors import InvalidInputError
+from mlirt.passes import registry
+from mlirt.passes.options import option
 from mlirt.passes.pipeline_text import parse_pipeline, parse_specs, pipeline_text
 
 
@@ -64,11 +72,49 @@ def test_each_neighbour_is_named_once() -> None:
         ("fuse-pointwise{max-ops}", "option max-ops is nothing, expected a whole number"),
         ("fuse-pointwise{max-opps=1}", "no option 'max-opps'; it has max-operands, max-ops"),
         ("verify-legality{phase=1}", "option phase is 1, expected a word"),
+        ("fuse-pointwise{max-ops=true}", "option max-ops is true, expected a whole number"),
+        ("fuse-pointwise{max-ops=8 max-ops=9}", "option max-ops is given twice"),
     ],
 )
 def test_options_are_checked_by_name(text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         parse_pipeline(text)
+
+
+@dataclass(frozen=True)
+class ScaledPass(ModulePass):
+    """Options of several types."""
+
+    name = "scaled"
+    scale: float = option(0.5, at_least=0.0, at_most=4.0)
+    rows: int | None = None
+    kinds: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Nothing is done."""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("scaled{scale=2}", ScaledPass(scale=2.0)),
+        ("scaled{rows=3}", ScaledPass(rows=3)),
+        ("scaled{kinds=a,b}", ScaledPass(kinds=("a", "b"))),
+        ("scaled{scale=nan}", "option scale is nan, expected 0.0 to 4.0"),
+        ("scaled{scale=5}", "option scale is 5.0, expected 0.0 to 4.0"),
+        ("scaled{rows=none}", "option rows is none, expected a whole number"),
+        ("scaled{kinds=a,2}", "option kinds is a,2, expected a word, or several"),
+        ("scaled{scale=1,2}", "option scale is 1,2, expected a number"),
+    ],
+)
+def test_values_by_the_types_of_options(text: str, wanted: ScaledPass | str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "load", {"scaled": ScaledPass}.__getitem__)
+    if isinstance(wanted, ScaledPass):
+        assert parse_pipeline(text) == (wanted,)
+        assert str(parse_pipeline(text)) == str((wanted,))
+    else:
+        with pytest.raises(InvalidInputError, match=re.escape(wanted)):
+            parse_pipeline(text)
 
 
 def test_unknown_option_names_the_known_ones() -> None:

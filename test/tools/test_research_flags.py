@@ -16,7 +16,7 @@ from onnx_models import model_of, write_model
 
 import mlirt
 from mlirt.runtime.plan_file import write_plan
-from mlirt.tools import rt_exec, rt_opt
+from mlirt.tools import rt_exec, rt_opt, rt_report
 
 NEGATE = '''\
 """Every ReLU is negated, which a test sees in the numbers."""
@@ -158,6 +158,20 @@ def test_compile_and_the_plan() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_plugins_of_one_file_name() -> None:
+    Path("other").mkdir()
+    Path("other/negate.py").write_text(NEGATE.replace('"negate-relu"', '"negate-again"'), encoding="utf-8")
+    files = ["negate.py", "other/negate.py"]
+    pipeline = mlirt.Pipeline.default().after("fuse-padding-convolution", "negate-relu,negate-again")
+    engine = mlirt.compile("a.onnx", "cpu", plugins=files, pipeline=pipeline, refittable=True)
+    assert isinstance(engine, mlirt.Engine)
+    assert engine.run({"x": X})["y"].tolist() == [1.0, 0.0, 3.0]
+    with pytest.raises(mlirt.InvalidInputError, match="that file has changed since"):
+        mlirt.refit(engine, {}, plugins=files[1:])
+    assert mlirt.refit(engine, {}, plugins=files).run({"x": X})["y"].tolist() == [1.0, 0.0, 3.0]
+
+
+@pytest.mark.usefixtures("folder")
 def test_plans_without_changes_are_as_before(tmp_path: Path) -> None:
     def plan_bytes(**options: object) -> bytes:
         engine = mlirt.compile("a.onnx", "cpu", **options)  # pyright: ignore[reportArgumentType]
@@ -177,10 +191,21 @@ def test_plans_without_changes_are_as_before(tmp_path: Path) -> None:
 def test_mistakes_of_compile() -> None:
     with pytest.raises(mlirt.InvalidInputError, match="there is no pass 'negate-relu'"):
         mlirt.compile("a.onnx", "cpu", pipeline=mlirt.Pipeline().after("sink-views", "negate-relu"))
+    with pytest.raises(mlirt.InvalidInputError, match=r"pipeline: expected a mlirt.Pipeline, or a list of edits"):
+        mlirt.compile("a.onnx", "cpu", pipeline="cse,dce")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(mlirt.InvalidInputError, match="after: expected the passes as a text"):
+        mlirt.Pipeline().after("cse#1", ["dce"])  # pyright: ignore[reportArgumentType]
     with pytest.raises(mlirt.InvalidInputError, match="target reference runs the network without passes"):
         mlirt.compile("a.onnx", "reference", pipeline=mlirt.Pipeline().without("sink-views"))
     with pytest.warns(UserWarning, match="fuse-pointwise works on fused ops"):
         mlirt.compile("a.onnx", "cpu", pipeline=mlirt.Pipeline().before("cleanup", "fuse-pointwise"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_rt_report() -> None:
+    arguments = ["a.onnx", "--target=cpu", "--runs=0", "--load-pass-plugin=negate.py", "-o", "a.html"]
+    assert rt_report.main([*arguments, f"--pipeline-edit={EDIT}"]) == 0
+    assert "negate-relu" in Path("a.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("folder")
@@ -256,7 +281,8 @@ def test_start_up(record_property: pytest.FixtureRequest) -> None:
 def test_a_failing_pass_of_a_file_is_reproduced_with_it(capsys: pytest.CaptureFixture[str]) -> None:
     Path("fails.py").write_text(NEGATE.replace('"kind"', '"kinds"'), encoding="utf-8")
     assert rt_opt.main(["a.onnx", "--load-pass-plugin=fails.py", "-p", "negate-relu"]) == 1
-    reproducer = capsys.readouterr().err.rsplit("reproducer: ", 1)[1].strip()
+    said, reproducer = capsys.readouterr().err.strip().rsplit("; reproducer: ", 1)
+    assert said.endswith("(fails.py, line 24)")
     run = Path(reproducer).read_text(encoding="utf-8").splitlines()[0]
     assert run == f"// RUN: rt-opt %s --load-pass-plugin={Path('fails.py').resolve()} -p 'negate-relu'"
 

@@ -80,9 +80,16 @@ def _built(path: str, arguments: Namespace) -> tuple[Engine, dict[str, KernelTex
         raise InvalidInputError(f"cannot read {path}: there is no such file")
     from mlirt.builder.compile import compile as build
     from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.passes.pipeline_edits import Pipeline
     from mlirt.tools.report.build_recorder import BuildRecorder
 
-    config = BuildConfig(arguments.target, arguments.precision, weights=arguments.weights, from_phase=arguments.first)
+    config = BuildConfig(
+        arguments.target,
+        arguments.precision,
+        weights=arguments.weights,
+        from_phase=arguments.first,
+        pipeline=Pipeline.parse(arguments.pipeline_edit),
+    )
     recorder = BuildRecorder(target=config.chosen_target())
     engine = build(path, config=config.replace(progress=recorder.progress, remarks=recorder))
     recorder.close()

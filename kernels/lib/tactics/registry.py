@@ -15,6 +15,7 @@ from xdsl.ir import Operation
 
 from mlirt.dialects.pass_plugins import PassPlugin, active
 from mlirt.dialects.target import Target
+from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -94,6 +95,9 @@ def _with_plugins(family: str, only: str, kind: str) -> dict[str, Tactic]:
         for name, tactic in plugin_tactics(plugin).items()
         if name.startswith(only) and any(op.name == f"fused.{family}" for op in tactic.OPS)
     }
+    for name in brought:
+        if name in own:
+            raise InvalidInputError(f"there is another tactic {name!r} of {family}; name the file otherwise")
     return dict(sorted((own | brought).items(), key=lambda item: -item[1].PRIORITY)) if brought else own
 
 
@@ -102,7 +106,24 @@ def plugin_tactics(plugin: PassPlugin) -> dict[str, Tactic]:
     holders: dict[str, Any] = {plugin.path.stem: plugin.module}
     for one in plugin.classes(object):
         holders[re.sub(r"(?<!^)(?=[A-Z])", "_", one.__name__).lower()] = one
-    return {name: cast("Tactic", one) for name, one in holders.items() if "OPS" in vars(one) and hasattr(one, "lower")}
+    found = {name: one for name, one in holders.items() if "OPS" in vars(one) and hasattr(one, "lower")}
+    for name, one in found.items():
+        if wrong := _wrong(one):
+            raise InvalidInputError(f"{plugin.path}: tactic {name}: {wrong}")
+    return cast("dict[str, Tactic]", found)
+
+
+def _wrong(tactic: Any) -> str | None:
+    """What is wrong with the tables of a tactic that a user wrote."""
+    ops, targets = cast("object", tactic.OPS), cast("object", getattr(tactic, "TARGETS", None))
+    classes = cast("tuple[object, ...]", ops) if isinstance(ops, tuple) else ()
+    if not classes or not all(isinstance(op, type) and issubclass(op, Operation) for op in classes):
+        return "OPS: expected a tuple of classes of ops, such as (MatmulOp,)"
+    if not isinstance(targets, set | frozenset) or not targets or not targets <= set(TARGETS):
+        return "TARGETS: expected a set of 'cpu' and 'cuda'"
+    if isinstance(getattr(tactic, "PRIORITY", None), int | float):
+        return None
+    return "PRIORITY: expected a number; tactics with a higher one are asked first, and generic ones have 0"
 
 
 def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple[str, Tactic]]:
