@@ -69,6 +69,9 @@ def _made(bases: frozenset[type[Attribute]], value: object) -> Attribute:
 def _text(bases: frozenset[type[Attribute]], value: str) -> Attribute:
     for base in bases:
         if issubclass(base, EnumAttribute):
+            words = [str(one) for one in base.enum_type]
+            if value not in words:
+                raise VerifyException(f"{value!r} is none of {', '.join(words)}")
             return cast("type[Any]", base)(base.enum_type(value))
     return StringAttr(value)
 

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.verification import first_lines
-from mlirt.errors import CompileError
+from mlirt.errors import CompileError, InvalidInputError
 from mlirt.passes.remarks import applied, declined, missed, recorder
 from mlirt.passes.rules.layers import Layer
 from mlirt.passes.rules.match import Match
@@ -44,7 +44,12 @@ class RulePass(ModulePass):
 
 @cache
 def rules_of(pass_class: type[RulePass]) -> tuple[Rule, ...]:
-    """The rules of a pass in order, those of its bases first."""
+    """The rules of a pass in order, those of its bases first.
+
+    Raises `InvalidInputError` where `rules` is a rule alone.
+    """
+    if isinstance(cast("object", pass_class.rules), Rule):
+        raise InvalidInputError(f"pass {pass_class.name}: rules: expected a tuple of rules, such as (Rule(..),)")
     bodies = [vars(one).values() for one in reversed(pass_class.__mro__)]
     return (*(one for body in bodies for one in body if isinstance(one, Rule)), *pass_class.rules)
 
@@ -137,9 +142,15 @@ class Rewriting:
 
     def _result(self, rule: Rule, m: Match) -> Outcome:
         try:
-            return rule.result(m, self.pass_)
+            found: Any = rule.result(m, self.pass_)
         except VerifyException as error:
             raise CompileError(f"rule {rule.called()} at {name_of(m.root)}: {first_lines(error)}") from error
+        if found is None or isinstance(found, str | Operation | SSAValue) or _are_values(found):
+            return cast("Outcome", found)
+        raise CompileError(
+            f"rule {rule.called()} at {name_of(m.root)}: its rewrite gave {found!r}, expected an op, a value or "
+            "several, or a text that says why not"
+        )
 
     def _exchange(self, m: Match, outcome: Outcome) -> str | None:
         """Put an outcome in the place of what matched; says why it cannot be."""
@@ -187,6 +198,10 @@ def _called(m: Match, name: str) -> str:
 
 def _listed(outcome: SSAValue | Sequence[SSAValue]) -> list[SSAValue]:
     return [outcome] if isinstance(outcome, SSAValue) else list(outcome)
+
+
+def _are_values(found: Any) -> bool:
+    return isinstance(found, Sequence) and all(isinstance(one, SSAValue) for one in cast("Sequence[object]", found))
 
 
 def _spelt(types: Iterable[object]) -> str:

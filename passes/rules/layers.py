@@ -10,7 +10,7 @@ from types import EllipsisType, UnionType
 from typing import Any, Self, TypeAlias, get_args
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import IRDLOperation, OptOperandDef, VarOperandDef
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import name_of
@@ -191,6 +191,10 @@ def op(kinds: Kinds, *operands: Pattern | EllipsisType, **named_parts: Any) -> L
     given = tuple(one for one in operands if isinstance(one, Pattern))
     if any(isinstance(one, Each) for one in given):
         raise InvalidInputError("a pattern: each(..) stands for an operand by its name, as in inputs=each(value())")
+    for kind in classes:
+        most = _most_operands(kind)
+        if most is not None and len(given) > most:
+            raise InvalidInputError(f"a pattern of {kind.name}: it has {len(given)} operands, but the op {most}")
     by_name, properties = _sorted(classes, named_parts)
     return Layer(kinds=classes, operands=given, is_open=is_open, by_name=by_name, properties=properties)
 
@@ -208,6 +212,16 @@ def _sorted(
                 _check(kind, name, wanted)
             properties.append((name, condition(wanted)))
     return tuple(operands), tuple(properties)
+
+
+@cache
+def _most_operands(kind: type[Operation]) -> int | None:
+    """How many operands an op can have; None where there is no end to it."""
+    if not issubclass(kind, IRDLOperation) or not hasattr(kind, "get_irdl_definition"):
+        return None
+    operands = [one for _, one in kind.get_irdl_definition().operands]
+    several = any(isinstance(one, VarOperandDef) and not isinstance(one, OptOperandDef) for one in operands)
+    return None if several else len(operands)
 
 
 @cache

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import OptPropertyDef
+from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.context import weights_of
@@ -87,6 +90,9 @@ class Match:
     ) -> Made:
         """The same with the joined names of some of the ops alone."""
         given = {name: one for name, one in properties.items() if not name.endswith("SegmentSizes")}
+        missing = sorted(_needed(kind) - given.keys())
+        if missing:
+            raise VerifyException(f"{kind.name} needs the property {missing[0]!r}")
         results = len(kind.get_irdl_definition().results)
         return self.insert(kind.build_inferred(operands, given, results=results), *named_after)
 
@@ -105,6 +111,17 @@ class Match:
             one.detach()
             one.erase()
         self.made.clear()
+
+
+@cache
+def _needed(kind: type[TensorOp]) -> frozenset[str]:
+    """The properties that a layer has no default for."""
+    properties = kind.get_irdl_definition().properties.items()
+    return frozenset(
+        name
+        for name, one in properties
+        if not isinstance(one, OptPropertyDef) and one.default_value is None and not name.endswith("SegmentSizes")
+    )
 
 
 def _each_once(ops: list[Operation]) -> tuple[Operation, ...]:

@@ -82,7 +82,7 @@ class Rule:
         parts = self.pattern.parts if isinstance(self.pattern, OneOf) else (self.pattern,)
         roots = tuple(part if part.name else part.named(self.pattern.name) for part in parts if isinstance(part, Layer))
         if len(roots) < len(parts):
-            raise InvalidInputError(f"rule {self.name}: its root must be an op, or alternatives that are ops")
+            raise InvalidInputError(f"{self._head()}: its root must be an op, or alternatives that are ops")
         object.__setattr__(self, "roots", roots)
         object.__setattr__(self, "_parameters", self._asked_for())
 
@@ -95,8 +95,11 @@ class Rule:
         for name in asked:
             if name not in known and name not in _GIVEN:
                 names = ", ".join(sorted(known)) or "none"
-                raise InvalidInputError(f"rule {self.name}: its rewrite asks for {name!r}; the pattern has {names}")
+                raise InvalidInputError(f"{self._head()}: its rewrite asks for {name!r}; the pattern has {names}")
         return asked
+
+    def _head(self) -> str:
+        return f"rule {self.name}" if self.name else "a rule"
 
     def called(self) -> str:
         """What errors call it: its name, else its pattern."""

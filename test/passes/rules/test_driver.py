@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,8 +81,30 @@ def test_a_name_that_is_not_there_is_refused_at_once() -> None:
         Rule(TWO, _asks_for_y, "ask")
     with pytest.raises(InvalidInputError, match="asks for 'z'"):
         Rule(TWO, layer(UnaryOp, value("z"), kind="abs"), "ask")
-    with pytest.raises(InvalidInputError, match="its root must be an op"):
+    with pytest.raises(InvalidInputError, match=r"^a rule: its root must be an op"):
         Rule(x, x)
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "said"),
+    [
+        (layer(ActivationOp, x), "trt.activation needs the property 'kind'"),
+        (layer(ActivationOp, x, kind="rely"), "'rely' is none of relu, "),
+        (lambda: 3, "its rewrite gave 3, expected an op, a value or several"),
+    ],
+)
+def test_rewrites_that_make_nothing(rewrite: Any, said: str) -> None:
+    with pytest.raises(CompileError, match=r"rule of trt.activation relu at a: " + re.escape(said)):
+        applied_to(RELUS, Rule(RELU, rewrite))
+
+
+def test_a_rule_alone_is_no_tuple_of_rules() -> None:
+    class AlonePass(RulePass):
+        name = "alone"
+        rules = Rule(RELU, x)  # pyright: ignore[reportAssignmentType]
+
+    with pytest.raises(InvalidInputError, match="pass alone: rules: expected a tuple of rules"):
+        rules_of(AlonePass)
 
 
 def _asks_for_y(y: SSAValue) -> Outcome:

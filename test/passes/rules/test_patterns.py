@@ -65,7 +65,6 @@ def with_number(kind: str, number_: float, is_first: bool = False) -> str:
         (op(ActivationOp, x, kind="clip", beta=positive()), CLIP, True),
         (op(ActivationOp, x, kind="clip", alpha=positive()), CLIP, False),
         (op(ActivationOp, input=x), RELU, True),
-        (op(ActivationOp, x, x), RELU, False),
         (op(ActivationOp, value(element="float32", rank=2)), RELU, True),
         (op(ActivationOp, value(element=either("float16", "bfloat16"))), RELU, False),
         (op(ActivationOp, value(rank=4)), RELU, False),
@@ -250,6 +249,7 @@ def test_what_is_no_layer_of_the_pattern_is_silent() -> None:
             lambda: op(ActivationOp | UnaryOp, alpha=1.0),
             "a pattern of trt.unary: it has no operand or property 'alpha'",
         ),
+        (lambda: op(ActivationOp, x, x), "a pattern of trt.activation: it has 2 operands, but the op 1"),
         (lambda: op(ConcatenationOp, each(x)), "each(..) stands for an operand by its name"),
     ],
 )
