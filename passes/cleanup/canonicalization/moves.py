@@ -62,6 +62,19 @@ def drop_empty_reduction(reduction: ReduceOp) -> Outcome:
     return reduction.input if reduction.input.type == reduction.output.type else None
 
 
+@rule(op(ReduceOp).named("reduction"))
+def drop_unit_reduction(m: Match, reduction: ReduceOp) -> Outcome:
+    """A reduction over axes of length 1: each result is its only element."""
+    lengths = dims(reduction.input.type)
+    axes = integers(reduction.axes)
+    if not axes or any(lengths[axis] != 1 for axis in axes):
+        return None
+    if reduction.input.type == reduction.output.type:
+        return reduction.input
+    sizes = dims(reduction.output.type)
+    return m.make(ShuffleOp, reduction.input, None, reshape_dims=sizes, zero_is_placeholder=False)
+
+
 @rule(op(ReduceOp, op(ConcatenationOp).named("stack"), kind=either("max", "min")).named("reduction"))
 def combine_stacked(m: Match, reduction: ReduceOp, stack: ConcatenationOp) -> Outcome:
     """The largest or smallest of a few tensors that are stacked for this reduction alone."""
@@ -86,5 +99,6 @@ RULES = (
     drop_empty_padding,
     join_nonempty_parts,
     drop_empty_reduction,
+    drop_unit_reduction,
     combine_stacked,
 )

@@ -223,3 +223,19 @@ func.func @log_of_softmax(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<2
   %b = trt.unary log %p : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %a, %p, %b : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// Each result of a reduction over axes of length 1 is its only element; axes that only a run knows stay.
+// CHECK-LABEL: @unit_reduction
+// CHECK-NEXT: [[D:%.*]] = trt.shuffle %y {reshape_dims = #trt.dims<["2", "3"]>, zero_is_placeholder = false}
+// CHECK-NEXT: [[N:%.*]] = trt.reduce max %z {axes = array<i64: 0>}
+// CHECK-NEXT: [[P:%.*]] = trt.reduce sum %y {axes = array<i64: 1, 2>}
+// CHECK-NEXT: func.return %x, [[D]], [[N]], [[P]]
+func.func @unit_reduction(%x: tensor<2x1xf32>, %y: tensor<2x1x3xi8>, %z: tensor<?x4xf32, #trt.dims<["n", "4"]>>) -> (tensor<2x1xf32>, tensor<2x3xi8>, tensor<1x4xf32>, tensor<2x1x1xi8>) {
+  %a = trt.reduce avg %x {axes = array<i64: 1>} : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %b = trt.reduce prod %y {axes = array<i64: 1>, keep_dims = false} : (tensor<2x1x3xi8>) -> tensor<2x3xi8>
+  %c = trt.reduce max %z {axes = array<i64: 0>} : (tensor<?x4xf32, #trt.dims<["n", "4"]>>) -> tensor<1x4xf32>
+  %d = trt.reduce sum %y {axes = array<i64: 1, 2>} : (tensor<2x1x3xi8>) -> tensor<2x1x1xi8>
+  func.return %a, %b, %c, %d : tensor<2x1xf32>, tensor<2x3xi8>, tensor<1x4xf32>, tensor<2x1x1xi8>
+}
