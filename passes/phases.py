@@ -180,6 +180,16 @@ PHASES = (
             Step("fuse-softmax-topk", "only what no attention has taken", "cpu"),
             Step("eliminate-dead-layers", "dead code elimination of what fusion left without a reader"),
             Step("fuse-row-reductions", "a normalisation is one launch, once its parts have their final form", "cuda"),
+            Step(
+                "fuse-row-elementwise{most_work=12}",
+                "what no attention has taken; long bodies are faster over all elements at once",
+                "cpu",
+            ),
+            Step(
+                "fuse-row-elementwise",
+                "what no attention has taken, and normalisations that are one launch by now",
+                "cuda",
+            ),
             Step("cse", "equal launches and constants are shared"),
             Step(
                 "eliminate-concatenation{views=true}",

@@ -13,6 +13,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.locations import fuse
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.scalar_bodies import append, tidy
 from mlirt.passes.remarks import applied
@@ -113,3 +114,15 @@ def _last_value(block: Block) -> SSAValue:
 def _scalar_of(consumer: PointwiseOp, pair: tuple[SSAValue, AccessAttr]) -> Attribute:
     pairs = list(zip(consumer.inputs, consumer.access, strict=True))
     return consumer.body.block.args[pairs.index(pair)].type
+
+
+def reads_in_place(access: AccessAttr) -> bool:
+    """Whether each index is 0 or the iteration dimension of an axis, in order."""
+    used = [index for index in access.indices() if index != 0]
+    axes = [_axis(index) for index in used]
+    return None not in axes and axes == sorted(axes, key=lambda axis: -1 if axis is None else axis)
+
+
+def _axis(index: Dim) -> int | None:
+    text = str(index)
+    return int(text[1:]) if text[0] == "d" and text[1:].isdigit() else None

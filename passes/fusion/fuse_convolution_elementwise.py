@@ -9,11 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.symbolic import Dim
-from mlirt.passes.fusion.epilogues import Accumulating, epilogue_obstacle, extras_of, take_epilogue
+from mlirt.passes.fusion.epilogues import Accumulating, epilogue_obstacle, extras_of, reads_in_place, take_epilogue
 from mlirt.passes.options import option
 from mlirt.passes.remarks import declined, missed
 
@@ -59,7 +57,7 @@ class FuseConvolutionElementwisePass(ModulePass):
             count = len(producer.extras) + len(others)
             if count > self.max_extras:
                 reasons[producer] = f"{{}} would have {count} extra operands, more than {self.max_extras}"
-            elif not all(_reads_in_place(access) for _, access in others):
+            elif not all(reads_in_place(access) for _, access in others):
                 reasons[producer] = "another operand is transposed or sliced"
             else:
                 order[take_epilogue(producer, consumer)] = order[consumer]
@@ -68,15 +66,3 @@ class FuseConvolutionElementwisePass(ModulePass):
             declined(consumer, reason or "", producer)
         if not reasons:
             missed(consumer, "it reads no result of a convolution, product, window or reduction")
-
-
-def _reads_in_place(access: AccessAttr) -> bool:
-    """Whether each index is 0 or the iteration dimension of an axis, in order."""
-    used = [index for index in access.indices() if index != 0]
-    axes = [_axis(index) for index in used]
-    return None not in axes and axes == sorted(axes, key=lambda axis: -1 if axis is None else axis)
-
-
-def _axis(index: Dim) -> int | None:
-    text = str(index)
-    return int(text[1:]) if text[0] == "d" and text[1:].isdigit() else None

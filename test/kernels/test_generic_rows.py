@@ -6,9 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fused_network import Array, Network, check, random_array, t
+from fused_network import Add, Array, Network, access, check, random_array, region, t
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.arith import AddfOp, MulfOp, TruncFOp
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.arg_reduction import ArgReductionOp, ExtremeKind
@@ -16,6 +17,7 @@ from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.topk import TopkOp
 from mlirt.dialects.running_totals import CumulativeKind
+from mlirt.dialects.tensor_types import element_type
 
 SORTED = ("float32", "float16", "float64", "int8", "uint8", "int32", "int64", "uint32", "uint64")
 
@@ -29,6 +31,37 @@ def test_softmax(element: str, axis: int, log: bool) -> None:
 
     x = 8 * random_array(np.random.default_rng(0), element, (2, 3, 5))
     check([t(element, "n", 3, "m")], build, [x], rtol=2e-3 if element == "float16" else 1e-5)
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    element=st.sampled_from(["float32", "float16"]),
+    result=st.sampled_from(["float32", "float16"]),
+    axis=st.integers(0, 2),
+    log=st.booleans(),
+    sizes=st.tuples(st.integers(0, 5), st.sampled_from([1, 3, 33]), st.sampled_from([1, 5, 17])),
+)
+def test_softmax_with_what_follows(
+    element: str, result: str, axis: int, log: bool, sizes: tuple[int, int, int]
+) -> None:
+    def epilogue(add: Add, values: list[SSAValue]) -> list[SSAValue]:
+        share, residual, bias = values
+        total = add(MulfOp(add(AddfOp(share, residual)), bias))
+        return [total if result == "float32" else add(TruncFOp(total, element_type(result)))]
+
+    def build(network: Network) -> list[SSAValue]:
+        x, residual, bias = network.triple
+        body = region(["float32"] * 3, epilogue)
+        reads = [access("d0", "d1", "d2"), access("d1", "0")]
+        made = t(result, "n", sizes[1], sizes[2])
+        op = SoftmaxOp(x, axis, log, extras=[residual, bias], access=reads, result=made, epilogue=body)
+        return [network.add(op)]
+
+    rng = np.random.default_rng(sum(sizes))
+    arrays = [8 * random_array(rng, element, sizes), random_array(rng, "float32", sizes)]
+    arrays.append(random_array(rng, "float32", (sizes[1], 1)))
+    types = [t(element, "n", *sizes[1:]), t("float32", "n", *sizes[1:]), t("float32", sizes[1], 1)]
+    check(types, build, arrays, rtol=2e-3 if result == "float16" else 1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", list(CumulativeKind))

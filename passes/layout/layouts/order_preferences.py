@@ -132,7 +132,9 @@ def _softmax(op: Operation, costs: Costs) -> Choice:
     moved, axis, count = costs.moved(op.input.type, op.output.type), op.axis.value.data, rank(op.input.type)
     plain = moved if axis == count - 1 else 2 * moved
     last = inf if count < 3 else moved if axis == 1 else 2 * moved
-    return Choice(plain, last, [Preference(0)] if has_orders(op.input.type) else [])
+    choice = Choice(plain, last, [Preference(0)] if has_orders(op.input.type) else [])
+    _read_extras(op, op.extras, list(op.access), 1, costs, choice)
+    return choice
 
 
 def _reduction(op: Operation, costs: Costs) -> Choice:

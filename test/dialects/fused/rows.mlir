@@ -2,11 +2,17 @@
 // Ops along one axis.
 
 // CHECK-LABEL: func.func @softmax
-func.func @softmax(%x: tensor<4x9xf32>) {
+func.func @softmax(%x: tensor<4x9xf32>, %b: tensor<9xf16>) {
   // CHECK: %y = fused.softmax %x {axis = 1 : i64} : (tensor<4x9xf32>) -> tensor<4x9xf32>
   %y = fused.softmax %x {axis = 1 : i64} : (tensor<4x9xf32>) -> tensor<4x9xf32>
   // CHECK: %z = fused.softmax %x {axis = 0 : i64, log = true} : (tensor<4x9xf32>) -> tensor<4x9xf32>
   %z = fused.softmax %x {axis = 0 : i64, log = true} : (tensor<4x9xf32>) -> tensor<4x9xf32>
+  // CHECK: %e = fused.softmax %x, %b {axis = 1 : i64, access = [#fused.access<["d1"]>]} : (tensor<4x9xf32>, tensor<9xf16>) -> tensor<4x9xf16> {
+  // CHECK-NEXT: ^bb0(%share: f32, %other: f16):
+  %e = fused.softmax %x, %b {axis = 1 : i64, access = [#fused.access<["d1"]>]} : (tensor<4x9xf32>, tensor<9xf16>) -> tensor<4x9xf16> {
+  ^bb0(%share: f32, %other: f16):
+    fused.yield %other : f16
+  }
   func.return
 }
 

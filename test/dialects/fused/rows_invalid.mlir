@@ -24,6 +24,14 @@ func.func @softmax_c3(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @softmax_c4(%x: tensor<4xf32>) {
+  // expected-error@+1 {{C4: fused.softmax has 0 epilogues and 1 extra operands}}
+  %y = fused.softmax %x, %x {axis = 0 : i64, access = [#fused.access<["d0"]>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
 func.func @cumulative_c1(%x: tensor<4xf32>) {
   // expected-error@+1 {{C1: fused.cumulative has no axis -1: its input is tensor<4xf32>}}
   %y = fused.cumulative sum %x {axis = -1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
