@@ -273,11 +273,17 @@ def _runs_down_columns(block: Block, index: SSAValue) -> bool:
     of memory, and need not wait for each other.
     """
     reductions = [op for op in block.ops if isinstance(op, ReduceOp)]
-    if len(reductions) != 1 or not is_short(reductions[0]):
+    if len(reductions) != 1 or not is_short(_innermost(reductions[0])):
         return False
     loads = [op for op in reductions[0].body.walk() if isinstance(op, LoadOp) and index in op.indices]
     steps = [stride_values(op)[list(op.indices).index(index)] for op in loads]
     return bool(steps) and all(step == 1 for step in steps)
+
+
+def _innermost(op: ReduceOp) -> ReduceOp:
+    """The reduction of parts, where a reduction combines parts."""
+    parts = [inner for inner in op.body.block.ops if isinstance(inner, ReduceOp)]
+    return _innermost(parts[0]) if len(parts) == 1 else op
 
 
 def is_short(op: ReduceOp) -> bool:
