@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NameLoc, No
 from xdsl.ir import Operation
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1 << 16)
 def named(name: str) -> LocationAttr:
     """The location of a layer called `name`."""
     return NameLoc(StringAttr(name), NoneAttr())

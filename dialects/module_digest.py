@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from io import StringIO
 from typing import cast
 
-from xdsl.dialects.builtin import AnyDenseElement, DenseIntOrFPElementsAttr
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.dialects.builtin import AnyDenseElement, ArrayAttr, DenseIntOrFPElementsAttr, StringAttr
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, Region, SSAValue
 
 from mlirt.dialects.xdsl_compat import IrPrinter
 
@@ -67,13 +67,22 @@ class _Writer:
             return known[1]
         number = self._numbers.get(attribute, -1)
         if number < 0:
+            text = self._text(attribute)
             number = self._numbers[attribute] = len(self._numbers)
-            self._put(f"#{number} {_text(attribute)}")
+            self._put(f"#{number} {text}")
         self._known[id(attribute)] = attribute, number
         return number
 
+    def _text(self, attribute: Attribute) -> str:
+        """Of what is made of other attributes their numbers, as a printer takes ten times as long; else its text."""
+        if isinstance(attribute, ParametrizedAttribute) and not isinstance(attribute, DenseIntOrFPElementsAttr):
+            return f"{attribute.name} {[self._attribute(one) for one in attribute.parameters]}"
+        if isinstance(attribute, ArrayAttr):
+            return f"array {[self._attribute(one) for one in cast('ArrayAttr[Attribute]', attribute)]}"
+        return repr(attribute.data) if isinstance(attribute, StringAttr) else _printed(attribute)
 
-def _text(attribute: Attribute) -> str:
+
+def _printed(attribute: Attribute) -> str:
     stream = StringIO()
     printer = IrPrinter(stream=stream, print_debuginfo=True)
     if isinstance(attribute, DenseIntOrFPElementsAttr):  # bits, as some numbers have no text of their own

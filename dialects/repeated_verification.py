@@ -21,6 +21,8 @@ from mlirt.dialects.verification import verify
 from mlirt.dialects.weights import WeightsAttr
 
 _type_of = attrgetter("type")
+_NEW: set[Hashable] = set()
+"""Stands for a form that has not been seen."""
 
 
 class RepeatedVerifier:
@@ -87,12 +89,12 @@ class RepeatedVerifier:
     def _verify_form(self, op: Operation) -> None:
         """Verify an op, unless one with an equal form is right."""
         form = _form(op, {})
-        if form not in self._forms:
+        right = self._forms.get(form, _NEW)  # one look, as hashing a form is most of the work
+        if right is _NEW:
             before = looks.count
             self._verify(op)
             self._forms[form] = None if looks.count == before else {_elements(op)}
             return
-        right = self._forms[form]
         if right is not None and (elements := _elements(op)) not in right:
             self._verify(op)
             right.add(elements)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -49,6 +49,12 @@ UNKNOWN_PREFIX = "?"
 def element_type(name: str) -> Attribute:
     """The element type for a NumPy dtype name (`float32`, `bfloat16`, `uint8`, ...); raises `KeyError` for others."""
     return _ELEMENTS[name]
+
+
+@cache
+def dtype_name(of: np.dtype[Any]) -> str:
+    """The name of a dtype, which NumPy puts together each time."""
+    return of.name
 
 
 def element_name(element: Attribute) -> str:

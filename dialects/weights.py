@@ -16,6 +16,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from mlirt.aligned_memory import AlignedMemory, is_aligned
+from mlirt.dialects.tensor_types import dtype_name
 from mlirt.errors import InvalidModelError
 from mlirt.half_numbers import are_halves
 from mlirt.mapped_files import is_mapped, release_pages
@@ -234,7 +235,7 @@ def _suits_kernels(array: Array) -> bool:
 
 
 def _is_widened(array: Array) -> bool:
-    return array.dtype.name == "float32" and are_halves(array)
+    return dtype_name(array.dtype) == "float32" and are_halves(array)
 
 
 def digest_of(array: Array) -> str:
@@ -242,6 +243,6 @@ def digest_of(array: Array) -> str:
     import numpy as np
 
     contiguous = np.ascontiguousarray(array)
-    state = hashlib.blake2b(f"{array.dtype.name}{array.shape}".encode(), digest_size=8)
+    state = hashlib.blake2b(f"{dtype_name(array.dtype)}{array.shape}".encode(), digest_size=8)
     state.update(contiguous.reshape(-1).view(np.uint8).data)
     return state.hexdigest()

@@ -3,6 +3,7 @@
 Where something is not plain here, or wrong, xDSL's own code runs.
 
 - ops are made from values and types without asking for the kind of each definition again: `_build_op`
+- attributes whose class asks nothing of its data are not checked: `_is_never_wrong`
 - parameters of attributes are checked by their class where a constraint asks for no more: `_verify_parameters`
 """
 
@@ -193,7 +194,16 @@ def _fill_in_defaults(self: IRDLOperation) -> None:
     Operation.__post_init__(self)  # which implicit builders replace
 
 
+@cache
+def _is_never_wrong(kind: type[Attribute]) -> bool:
+    """Whether attributes of a class hold data of which nothing is asked."""
+    checks = ("verify", "_verify")
+    return issubclass(kind, Data) and all([getattr(kind, one) is getattr(Attribute, one) for one in checks])
+
+
 def _verify_attribute(self: Attribute) -> None:
+    if _is_never_wrong(type(self)):
+        return
     self._verify()
     if not isinstance(self, _KINDS):
         raise TypeError("Attributes should only be Data or ParametrizedAttribute")

@@ -25,10 +25,12 @@ def remember_hash(of: type[Attribute]) -> None:
 
 def _remembering(plain: Callable[[Attribute], int]) -> Callable[[Attribute], int]:
     def remembered(self: Attribute) -> int:
-        known: dict[str, int] = getattr(self, "__dict__")
-        if _HASH not in known:
-            known[_HASH] = plain(self)
-        return known[_HASH]
+        known = vars(self)
+        try:
+            return known[_HASH]
+        except KeyError:
+            found = known[_HASH] = plain(self)
+            return found
 
     setattr(remembered, _HASH, True)
     return remembered

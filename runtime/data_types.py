@@ -1,5 +1,7 @@
 """The element types that a plan can name, as NumPy and the safetensors container call them."""
 
+from functools import cache
+
 import numpy as np
 
 from mlirt.errors import PlanError
@@ -23,6 +25,12 @@ SAFETENSORS_NAMES = {
 }
 FROM_SAFETENSORS = {theirs: ours for ours, theirs in SAFETENSORS_NAMES.items()}
 _EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+@cache
+def safetensors_name(dtype: np.dtype[np.generic]) -> str | None:
+    """What the container calls a dtype, if it can hold one: NumPy puts the name of a dtype together each time."""
+    return SAFETENSORS_NAMES.get(dtype.name)
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:

@@ -23,7 +23,7 @@ import json
 import math
 import os
 import struct
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, cast
 
@@ -205,8 +205,18 @@ def as_json(manifest: Mapping[str, object]) -> Mapping[str, object]:
     return cast("Mapping[str, object]", _json_form(manifest))
 
 
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+"""The types whose values JSON has as they are: of most values of a manifest nothing else is asked."""
+
+
 def _json_form(value: object) -> object:
     """`value` as JSON has it: tuples as lists, floats that are not finite as their names."""
+    kind = type(value)
+    if kind is dict:
+        table = cast("dict[object, object]", value)
+        return {str(key): one if type(one) in _AS_IT_IS else _json_form(one) for key, one in table.items()}
+    if kind is list or kind is tuple:
+        return [one if type(one) in _AS_IT_IS else _json_form(one) for one in cast("Sequence[object]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, Mapping):

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlirt.errors import PlanError
 from mlirt.runtime.compact_weights import CompactForm, CompactWeights, compact_form, shared_wide
-from mlirt.runtime.data_types import FROM_SAFETENSORS, SAFETENSORS_NAMES, numpy_dtype
+from mlirt.runtime.data_types import FROM_SAFETENSORS, numpy_dtype, safetensors_name
 
 ALIGNMENT = 64
 FILLER = "mlirt.filler."
@@ -60,7 +60,8 @@ def stream_of(weights: Mapping[str, np.ndarray]) -> Stream:
     for key in sorted(stored):
         array, form = stored[key]
         dtype = array.dtype if form is None else form.dtype
-        if dtype.name not in SAFETENSORS_NAMES:
+        name = safetensors_name(dtype)
+        if name is None:
             raise PlanError(f"weight {key!r}: a plan cannot hold elements of type {dtype}")
         fill = -position % ALIGNMENT
         if fill:
@@ -69,7 +70,7 @@ def stream_of(weights: Mapping[str, np.ndarray]) -> Stream:
             bodies.append(bytes(fill))
             position = end
         end = position + array.size * dtype.itemsize
-        entry = {"dtype": SAFETENSORS_NAMES[dtype.name], "shape": list(array.shape)}
+        entry = {"dtype": name, "shape": list(array.shape)}
         header[key] = {**entry, "data_offsets": [position, end]}
         bodies.append((array, form))
         position = end

@@ -26,6 +26,7 @@ from mlirt.dialects.fused.epilogue import EpilogueOp
 from mlirt.dialects.fused.fused_op import bind_dims, numbers_of
 from mlirt.dialects.fused.pooling import FIRST, PoolingAttr
 from mlirt.dialects.integer_list import integer_list
+from mlirt.dialects.shared_attributes import boolean, integer
 from mlirt.dialects.symbolic import Dim, floor_div
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import channels, dims, element_of, integer_range, is_float
@@ -76,8 +77,8 @@ class MatmulOp(EpilogueOp):
             operands=[lhs, rhs, extras],
             properties={
                 "access": ArrayAttr(access),
-                "transpose_lhs": BoolAttr.from_bool(transpose_lhs),
-                "transpose_rhs": BoolAttr.from_bool(transpose_rhs),
+                "transpose_lhs": boolean(transpose_lhs),
+                "transpose_rhs": boolean(transpose_rhs),
             },
             result_types=[result],
             regions=[epilogue],
@@ -168,10 +169,10 @@ class ConvolutionOp(EpilogueOp):
                 "dilation": integer_list(dilation),
                 "pre_padding": integer_list(pre_padding),
                 "post_padding": integer_list(post_padding),
-                "padding_value": IntegerAttr(padding_value, i64),
-                "groups": IntegerAttr(groups, i64),
-                "merged_groups": IntegerAttr(merged_groups, i64),
-                "transposed": BoolAttr.from_bool(transposed),
+                "padding_value": integer(padding_value),
+                "groups": integer(groups),
+                "merged_groups": integer(merged_groups),
+                "transposed": boolean(transposed),
                 "pooling": pooling,
                 "access": ArrayAttr(access),
             },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, FloatAttr, IntAttr, NoneAttr, StringAttr
@@ -34,7 +35,7 @@ class ExpressionAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(value: Dim) -> ExpressionAttr:
-        return ExpressionAttr(StringAttr(str(value)))
+        return _of_text(str(value))
 
     def value(self) -> Dim:
         return parse(self.text.data)
@@ -50,6 +51,11 @@ class ExpressionAttr(ParametrizedAttribute):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             return [StringAttr(parser.parse_str_literal())]
+
+
+@lru_cache(maxsize=1 << 14)
+def _of_text(text: str) -> ExpressionAttr:
+    return ExpressionAttr(StringAttr(text))
 
 
 @irdl_attr_definition

@@ -37,6 +37,7 @@ from xdsl.utils.str_enum import StrEnum
 from mlirt.dialects.plan.border import BORDER_NUMBERS, Border
 from mlirt.dialects.plan.expression import Argument, BufferType, ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
+from mlirt.dialects.shared_attributes import integer
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.weights import WeightsAttr
@@ -105,7 +106,7 @@ class WeightOp(IRDLOperation):
     assembly_format = "attr-dict `:` type($buffer)"
 
     def __init__(self, value: WeightsAttr, size: int):
-        super().__init__(properties={"value": value, "bytes": IntegerAttr(size, 64)}, result_types=[BufferType()])
+        super().__init__(properties={"value": value, "bytes": integer(size)}, result_types=[BufferType()])
 
 
 @irdl_op_definition
@@ -140,7 +141,7 @@ class BufferOp(IRDLOperation):
     def __init__(self, size: Dim, border: Border | None = None):
         properties: dict[str, Attribute | None] = {"bytes": ExpressionAttr.of(size)}
         if border is not None:
-            properties["halo"], properties["fill"] = StringAttr(border.geometry), IntegerAttr(border.fill, 64)
+            properties["halo"], properties["fill"] = StringAttr(border.geometry), integer(border.fill)
             properties["border"] = ArrayAttr(ExpressionAttr.of(number) for number in border.numbers)
         super().__init__(properties=properties, result_types=[BufferType()])
 

@@ -12,7 +12,16 @@ from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.tensor_op import TensorOp, require
-from mlirt.dialects.tensor_types import Tensor, byte_width, dims, element_count, element_of, numpy_dtype, tensor
+from mlirt.dialects.tensor_types import (
+    Tensor,
+    byte_width,
+    dims,
+    dtype_name,
+    element_count,
+    element_of,
+    numpy_dtype,
+    tensor,
+)
 from mlirt.dialects.tensor_types import element_type as element_type_of
 from mlirt.dialects.weights import WeightsAttr, WeightStore
 
@@ -110,7 +119,7 @@ class ConstantOp(TensorOp):
         """A constant op for an array; large ones are put in the store under a key made from `hint`, where only a
         narrower `source` is kept of one that has the same numbers.
         """
-        type_ = tensor(element_type_of(array.dtype.name), [int(size) for size in array.shape])
+        type_ = tensor(element_type_of(dtype_name(array.dtype)), [int(size) for size in array.shape])
         value = _dense(array, type_) if array.nbytes <= INLINE_BYTES else store.put(array, hint, source)
         op = cls.build(properties={"value": value}, result_types=[type_])
         if location is not None:

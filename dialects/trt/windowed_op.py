@@ -44,15 +44,19 @@ class WindowedOp(TensorOp, ABC):
 
     def written_padding(self) -> tuple[tuple[int, int], ...]:
         """The pads as the properties give them, before the padding mode has its say."""
-        count = len(self.sizes())
-        return tuple(
-            zip(integers_or(self.pre_padding, 0, count), integers_or(self.post_padding, 0, count), strict=True)
-        )
+        return self._padding_of(len(self.sizes()))
+
+    def _padding_of(self, count: int) -> tuple[tuple[int, int], ...]:
+        pre, post = integers_or(self.pre_padding, 0, count), integers_or(self.post_padding, 0, count)
+        return tuple(zip(pre, post, strict=True))
 
     def windows(self) -> tuple[Window, ...]:
         """One window per spatial axis."""
-        geometry = zip(self.sizes(), self.strides(), self.dilations(), self.written_padding(), strict=True)
-        return tuple(Window(size, s, d, pre, post, self.padding_mode.data) for size, s, d, (pre, post) in geometry)
+        sizes, mode = self.sizes(), self.padding_mode.data  # asked for once, as a property takes its time
+        count = len(sizes)
+        steps, spread = integers_or(self.stride, 1, count), integers_or(self.dilation, 1, count)
+        geometry = zip(sizes, steps, spread, self._padding_of(count), strict=True)
+        return tuple(Window(size, s, d, pre, post, mode) for size, s, d, (pre, post) in geometry)
 
     def spatial_dims(self) -> tuple[Dim, ...]:
         """The input's lengths along the spatial axes."""
@@ -94,8 +98,9 @@ class WindowedOp(TensorOp, ABC):
 
     def windows_fit(self, constraint: str) -> Iterator[LengthRequirement]:
         """There is a window along each axis, unless the axis has no cells at all and none is needed."""
-        for axis, (window, length) in enumerate(zip(self.windows(), self.spatial_dims(), strict=True)):
-            has = length + sum(self.written_padding()[axis])
+        geometry = zip(self.windows(), self.spatial_dims(), self.written_padding(), strict=True)
+        for axis, (window, length, pads) in enumerate(geometry):
+            has = length + sum(pads)
             fault = (
                 f"the window of {self.name} reaches {window.extent} cells, but spatial axis {axis} with its pads has "
                 f"only {has}"

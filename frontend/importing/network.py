@@ -23,6 +23,7 @@ from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import (
     Tensor,
     dims,
+    dtype_name,
     element_name,
     element_of,
     element_type,
@@ -159,7 +160,7 @@ class Network:
 
     def constant(self, array: Array, hint: str = "") -> Value:
         """A value whose elements are known."""
-        type_ = tensor(element_type(array.dtype.name), [int(size) for size in array.shape])
+        type_ = tensor(element_type(dtype_name(array.dtype)), [int(size) for size in array.shape])
         return Value(type_, hint=hint, _array=array)
 
     def emit(self, op: str, operands: Operands, **properties: object) -> Value:

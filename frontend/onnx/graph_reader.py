@@ -28,7 +28,7 @@ from mlirt.frontend.onnx.node_order import node_label, ordered_nodes
 from mlirt.frontend.onnx.plugin_nodes import creator_of, not_found, plugin_results
 from mlirt.frontend.onnx.refusals import not_supported
 from mlirt.frontend.onnx.sequences import check_sequence_inputs
-from mlirt.frontend.onnx.shape_values import propagate
+from mlirt.frontend.onnx.shape_values import has_rule, propagate
 from mlirt.frontend.onnx.stored_bytes import Stored
 from mlirt.frontend.onnx.tensor_reader import element, read_tensor, shape_of
 
@@ -166,6 +166,7 @@ class GraphReader:
         """Results whose elements follow from shapes; the ops behind them are made only where somebody reads them."""
         if (
             node.domain
+            or not has_rule(node.op_type)
             or not node.inputs
             or node.inputs[0] is None
             or all(v is None or v.is_constant for v in node.inputs)

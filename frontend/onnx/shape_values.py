@@ -18,6 +18,11 @@ from mlirt.frontend.onnx import shape_rules as rules
 from mlirt.frontend.onnx.shape_rules import Rule
 
 
+def has_rule(op_type: str) -> bool:
+    """Whether an op is shape arithmetic at all."""
+    return op_type in _RULES
+
+
 def propagate(
     op_type: str, inputs: Sequence[Numbers | None], attributes: Mapping[str, Any], element: Attribute
 ) -> Sequence[Numbers] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
@@ -13,11 +12,11 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.length_requirements import LengthRequirement, requirements_of, set_requirements
 from mlirt.dialects.locations import name_of
-from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, is_unknown
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.passes.cleanup.length_equations import symbol_of
+from mlirt.passes.cleanup.repeated_requirements import RepeatedRequirements
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,7 @@ class _Requirements:
         default_factory=dict[tuple[Block, Operation | None], Operation]
     )
     """The last check behind an op, or at the front of a block."""
+    layers: RepeatedRequirements = field(default_factory=lambda: RepeatedRequirements(_is_undecided))
     waiting: list[LengthRequirement] = field(default_factory=list[LengthRequirement])
     """What needs sizes that are not known yet: those of what a loop collects until it ends."""
 
@@ -89,21 +89,26 @@ class _Requirements:
         before, waiting, defined = self.claims, self.waiting, dict[str, Operation]()
         self.waiting = []
         for op in list(block.ops):
-            for one in _undecided(op):
+            for one in self._undecided(op):
                 self._check(one, op, block, defined, is_certain)
             for region in op.regions:
                 for inner in region.blocks:
                     self.visit(inner, is_certain=False)
-            names = _defined_in(op)
+            names = _defined_in(op) if op.regions or isinstance(op, DefineSizeOp) else set[str]()
+            if not names:
+                continue
             defined.update((name, op) for name in names)
             self.known |= names
-            late = [one for one in self.waiting if names and self._is_known(one)]
+            late = [one for one in self.waiting if self._is_known(one)]
             self.waiting = [one for one in self.waiting if one not in late]
             for one in late:
                 self._check(one, op, block, defined, is_certain)
         self.waiting = [*waiting, *self.waiting]
         if not is_certain:
             self.claims = before
+
+    def _undecided(self, op: Operation) -> list[LengthRequirement]:
+        return [one if one.layer else replace(one, layer=name_of(op)) for one in self.layers.of(op)]
 
     def _is_known(self, one: LengthRequirement) -> bool:
         return one.symbols <= self.known
@@ -146,12 +151,8 @@ class _Requirements:
         self.inserted[block, place] = check
 
 
-def _undecided(op: Operation) -> Iterator[LengthRequirement]:
-    if not isinstance(op, TensorOp):
-        return
-    for one in op.length_requirements():
-        if not one.holds() and not any(map(is_unknown, one.lengths)):
-            yield one if one.layer else replace(one, layer=name_of(op))
+def _is_undecided(one: LengthRequirement) -> bool:
+    return not one.holds() and not any(map(is_unknown, one.lengths))
 
 
 def _erase(op: Operation) -> None:

@@ -22,9 +22,9 @@ from mlirt.dialects.length_requirements import (
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.symbol_renaming import rename_symbols, renamed
 from mlirt.dialects.symbolic import Dim, substitute, symbols
-from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, is_unknown
 from mlirt.passes.cleanup.length_equations import solution, symbol_of
+from mlirt.passes.cleanup.repeated_requirements import RepeatedRequirements
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _replacements(function: FuncOp) -> dict[str, _Replacement]:
     bound = frozenset(symbol_of(length) for length in lengths) - {""}
     found: dict[str, Dim] = {}
     layers: dict[str, str] = {}
-    for op, one in _equations(function.body.block):
+    for op, one in _equations(function.body.block, RepeatedRequirements(_is_equation)):
         left, right = substitute(one.left, found), substitute(one.right, found)
         answer = solution(left, right, order, bound - set(found))
         if answer is not None:
@@ -82,15 +82,14 @@ def _replacements(function: FuncOp) -> dict[str, _Replacement]:
     return {name: _Replacement(dim, layers[name]) for name, dim in found.items()}
 
 
-def _equations(block: Block) -> Iterator[tuple[Operation, LengthRequirement]]:
+def _equations(block: Block, requirements: RepeatedRequirements) -> Iterator[tuple[Operation, LengthRequirement]]:
     """What must be equal in each run, in the order of a run: layers in branches need not run."""
     for op in block.ops:
-        if isinstance(op, TensorOp):
-            yield from ((op, one) for one in op.length_requirements() if _is_equation(one))
-        if not isinstance(op, scf.IfOp):
+        yield from ((op, one) for one in requirements.of(op))
+        if op.regions and not isinstance(op, scf.IfOp):
             for region in op.regions:
                 for inner in region.blocks:
-                    yield from _equations(inner)
+                    yield from _equations(inner, requirements)
 
 
 def _is_equation(one: LengthRequirement) -> bool:

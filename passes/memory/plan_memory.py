@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.plan.ops import BufferKind, BufferKindAttr, BufferOp, OutputOp, ViewOp, WeightOp
 from mlirt.dialects.plan.step_numbers import StepNumbers
+from mlirt.dialects.shared_attributes import integer
 from mlirt.dialects.tensor_types import stored_bytes
 
 
@@ -61,8 +62,8 @@ def _plan(function: FuncOp) -> None:
         first, last = numbers.lifetime(
             (user for user in users if not isinstance(user, OutputOp)), is_returned=bool(returned)
         )
-        op.first = IntegerAttr(first, i64)
-        op.last = IntegerAttr(end if returned else last, i64)
+        op.first = integer(first)
+        op.last = integer(end if returned else last)
         op.kind = BufferKindAttr(BufferKind.OUTPUT if _is_output(op, returned) else BufferKind.ARENA)
 
 

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, BlockOps, Operation, ParametrizedAttribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockOps, Data, Operation, ParametrizedAttribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -31,6 +31,8 @@ from xdsl.irdl import (
     result_def,
     var_operand_def,
 )
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.source_parser import parse_source
@@ -53,6 +55,22 @@ class _PairAttr(ParametrizedAttribute):
     name = "test.pair"
     text: StringAttr = param_def()
     number: IntegerAttr = param_def()
+
+
+@irdl_attr_definition
+class _EvenAttr(Data[int]):
+    name = "test.even"
+
+    def verify(self) -> None:
+        if self.data % 2:
+            raise VerifyException("odd")
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> int:
+        return parser.parse_integer()
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_int(self.data)
 
 
 def _values(count: int) -> list[SSAValue]:
@@ -152,3 +170,11 @@ def test_a_hash_is_computed_once_and_is_that_of_equal_attributes() -> None:
     assert one is not other
     with mock.patch.object(type(one.shape), "__hash__", side_effect=AssertionError):
         assert hash(one) == hash(other)
+
+
+def test_data_of_which_nothing_is_asked_is_not_checked_and_other_data_is() -> None:
+    with mock.patch.object(Attribute, "verify", side_effect=AssertionError):
+        StringAttr("a")
+    with pytest.raises(VerifyException):
+        _EvenAttr(3)
+    assert _EvenAttr(4).data == 4

@@ -14,6 +14,7 @@ from xdsl.utils.test_value import create_ssa_value
 
 from mlirt.builder.model_network import imported
 from mlirt.dialects.context import RtContext
+from mlirt.frontend.importing import number_arrays
 
 
 def _chain(layers: int) -> onnx.ModelProto:
@@ -32,3 +33,8 @@ def test_types_are_inferred_once(layers: int) -> None:
         module = imported(_chain(layers), RtContext(), {}, {}, None)
     assert sum(op.name == "trt.convolution" for op in module.walk()) == layers
     assert stand_in.call_count == 4  # for the operands of one convolution and of one activation
+
+
+def test_weights_of_layers_that_are_no_shape_arithmetic_are_not_read_as_lengths() -> None:
+    with mock.patch.object(number_arrays, "from_float", side_effect=AssertionError):
+        imported(_chain(2), RtContext(), {}, {}, None)
