@@ -65,6 +65,10 @@ class CompactForm:
                 yield np.rint(part / scales).astype(np.int8)
 
 
+class Forms(dict[str, CompactForm | None]):
+    """How each weight of a plan is stored, by its key: to find it takes a fraction of a millisecond a weight."""
+
+
 def shared_wide(name: Hashable, stored: CompactWeights) -> np.ndarray:
     """The float32 numbers of what is always the same under this name, in memory that all of the process share."""
     with _lock:

@@ -32,6 +32,7 @@ import numpy as np
 from mlirt.atomic_file import Bytes, write_file
 from mlirt.errors import PlanError, reports_shortage
 from mlirt.runtime import safetensors_section
+from mlirt.runtime.compact_weights import Forms
 from mlirt.runtime.contract_checks import check_contracts, sealed_contracts
 from mlirt.runtime.extents import SECTION as _EXTENTS
 from mlirt.runtime.manifest import Manifest
@@ -70,6 +71,8 @@ class Plan:
     sections: Mapping[str, Bytes]
     weights: Mapping[str, np.ndarray]
     origin: PlanOrigin | None = field(default=None, compare=False, repr=False)
+    forms: Forms = field(default_factory=Forms, compare=False, repr=False)
+    """In how few bytes each weight can be written, found when the plan is first written: kept plans are saved later."""
 
     def check_weights(self) -> None:
         """Raise PlanError where the weights are not those that were saved: `read_plan` may have left that out."""
@@ -89,7 +92,8 @@ class Plan:
 
         Where there is no section `extents`, one is written that holds every launch to the numbers that it has now.
         """
-        return _file_pieces(self.manifest_json, _with_contracts(self.manifest_json, self.sections), self.weights)
+        sections = _with_contracts(self.manifest_json, self.sections)
+        return _file_pieces(self.manifest_json, sections, safetensors_section.stream_of(self.weights, self.forms))
 
     def with_extents(self, section: bytes) -> Plan:
         """The plan with the section `extents`, which alone is validated."""
@@ -147,7 +151,7 @@ def _with_contracts(manifest: Mapping[str, object], sections: Mapping[str, Bytes
 
 
 def _file_pieces(
-    manifest: Mapping[str, object], sections: Mapping[str, Bytes], weights: Mapping[str, np.ndarray]
+    manifest: Mapping[str, object], sections: Mapping[str, Bytes], stream: safetensors_section.Stream
 ) -> Iterable[Bytes]:
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     bodies = {_MANIFEST: memoryview(text)}
@@ -156,7 +160,6 @@ def _file_pieces(
             raise PlanError(f"section name {name!r} is reserved")
         bodies[name] = memoryview(sections[name]).cast("B")
     # Read twice, for the digest and for the file, so that no copy of the weights is ever there.
-    stream = safetensors_section.stream_of(weights)
     digests = {name: _digest([body]) for name, body in bodies.items()} | {_WEIGHTS: _digest(stream.pieces())}
     sizes = {name: len(body) for name, body in bodies.items()} | {_WEIGHTS: stream.size}
     index, offsets, end = _layout(sizes, digests)

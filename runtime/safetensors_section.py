@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from mlirt.errors import PlanError
-from mlirt.runtime.compact_weights import CompactForm, CompactWeights, compact_form, shared_wide
+from mlirt.runtime.compact_weights import CompactForm, CompactWeights, Forms, compact_form, shared_wide
 from mlirt.runtime.data_types import FROM_SAFETENSORS, numpy_dtype, safetensors_name
 
 ALIGNMENT = 64
@@ -49,12 +49,12 @@ def pieces(weights: Mapping[str, np.ndarray]) -> Iterator[memoryview]:
     return stream_of(weights).pieces()
 
 
-def stream_of(weights: Mapping[str, np.ndarray]) -> Stream:
-    """The stream that holds `weights`, in the order of their names."""
+def stream_of(weights: Mapping[str, np.ndarray], forms: Forms | None = None) -> Stream:
+    """The stream that holds `weights`, in the order of their names; `forms` has what is known of them and gets more."""
     header: dict[str, object] = {}
     bodies: list[bytes | tuple[np.ndarray, CompactForm | None]] = []
     position = 0
-    stored, widened = _stored(weights)
+    stored, widened = _stored(weights, Forms() if forms is None else forms)
     if widened:
         header["__metadata__"] = {FLOAT32: json.dumps(widened)}
     for key in sorted(stored):
@@ -80,7 +80,7 @@ def stream_of(weights: Mapping[str, np.ndarray]) -> Stream:
 
 
 def _stored(
-    weights: Mapping[str, np.ndarray],
+    weights: Mapping[str, np.ndarray], forms: Forms
 ) -> tuple[dict[str, tuple[np.ndarray, CompactForm | None]], list[str]]:
     """The tensors of the stream, and which of them become float32 when they are read."""
     stored: dict[str, tuple[np.ndarray, CompactForm | None]] = {}
@@ -88,7 +88,9 @@ def _stored(
     for key in sorted(weights):
         if key.startswith((FILLER, SCALES)) or key == "__metadata__":
             raise PlanError(f"weight key {key!r} is reserved")
-        form = compact_form(weights[key])
+        if key not in forms:
+            forms[key] = compact_form(weights[key])
+        form = forms[key]
         stored[key] = weights[key], form
         if form is not None:
             widened.append(key)

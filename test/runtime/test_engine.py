@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from mlirt.errors import InvalidInputError, PlanError
-from mlirt.runtime import plan_source
+from mlirt.runtime import plan_file, plan_source
 from mlirt.runtime.engine import Engine, load
 from mlirt.runtime.plan_file import plan_bytes, write_plan
 
@@ -383,6 +384,18 @@ def test_weights_are_checked_later_on_request(tiny: Maker, tmp_path: Path, monke
     with pytest.raises(PlanError, match="'weights' does not match"):
         engine.check_weights()
     engine_of(tiny()).check_weights()
+
+
+def test_no_digest_of_weights_is_computed_until_somebody_asks(
+    tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = large_plans(tiny, tmp_path, monkeypatch)
+    digests = mock.Mock(wraps=getattr(plan_file, "_check_digest"))
+    monkeypatch.setattr(plan_file, "_check_digest", digests)
+    engine = load(path, check_weights=False)
+    assert "weights" not in [call.args[0] for call in digests.call_args_list]
+    engine.check_weights()
+    assert [call.args[0] for call in digests.call_args_list].count("weights") == 1
 
 
 def test_memory_does_not_grow(tiny: Maker) -> None:

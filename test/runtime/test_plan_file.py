@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -17,9 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
-from mlirt.runtime import plan_file
+from mlirt.runtime import plan_file, safetensors_section
 from mlirt.runtime.manifest import FloatArgument
-from mlirt.runtime.plan_file import plan_bytes, read_plan, write_plan
+from mlirt.runtime.plan_file import make_plan, plan_bytes, read_plan, write_plan
 from mlirt.runtime.shape_binding import bind_shapes
 
 Maker = Callable[[], Any]
@@ -244,3 +245,13 @@ def test_a_newer_format_is_named(tiny: Maker) -> None:
     parts.manifest["format"] = 3
     with pytest.raises(PlanError, match="format version 3, this mlirt reads version 2; please rebuild"):
         file_of(parts)
+
+
+def test_how_weights_are_stored_is_found_once_for_a_plan(tiny: Maker) -> None:
+    """A build writes its plan to the cache, and a caller may save it."""
+    parts = tiny()
+    plan = make_plan(parts.manifest, parts.sections, parts.weights)
+    with mock.patch.object(safetensors_section, "compact_form", wraps=safetensors_section.compact_form) as found:
+        first, second = (b"".join(bytes(piece) for piece in plan.pieces()) for _ in range(2))
+    assert first == second == file_of(parts)
+    assert found.call_count == len(plan.weights) > 0
