@@ -74,12 +74,15 @@ class _Writer:
         return number
 
     def _text(self, attribute: Attribute) -> str:
-        """Of what is made of other attributes their numbers, as a printer takes ten times as long; else its text."""
-        if isinstance(attribute, ParametrizedAttribute) and not isinstance(attribute, DenseIntOrFPElementsAttr):
-            return f"{attribute.name} {[self._attribute(one) for one in attribute.parameters]}"
+        """Of what is made of other attributes their numbers, which need no printer; else its text."""
+        if isinstance(attribute, StringAttr):
+            return repr(attribute.data)
         if isinstance(attribute, ArrayAttr):
-            return f"array {[self._attribute(one) for one in cast('ArrayAttr[Attribute]', attribute)]}"
-        return repr(attribute.data) if isinstance(attribute, StringAttr) else _printed(attribute)
+            parts = cast("ArrayAttr[Attribute]", attribute)
+            return f"array {[self._attribute(one) for one in parts]}"
+        if isinstance(attribute, ParametrizedAttribute) and attribute.name != DenseIntOrFPElementsAttr.name:
+            return f"{attribute.name} {[self._attribute(one) for one in attribute.parameters]}"
+        return _printed(attribute)
 
 
 def _printed(attribute: Attribute) -> str:
