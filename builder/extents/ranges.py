@@ -141,6 +141,7 @@ class Ranges(Unknowns):
         side = unknown.high if to_high else unknown.low
         direct = [factor * one + rest for one in side.every]
         direct += [one + rest for one in self._known_multiples(newest, factor, to_high, facts)]
+        direct += [one + rest for one in self._known_products(newest, factor, is_most, facts)]
         found = [self._bound(one, is_most, facts) for one in self._undominated(direct, is_most)]
         if side.some:
             each = [
@@ -218,6 +219,24 @@ class Ranges(Unknowns):
                 found.append(factor * (end if value < 0 else -end))
             elif (times := factor.divided(Polynomial.constant(abs(value)))) is not None:
                 found.append(times * (others if value < 0 else -others))
+        return found
+
+    def _known_products(self, newest: int, factor: Polynomial, is_most: bool, facts: Facts) -> list[Polynomial]:
+        """What factor * unknown is at most (or least), where facts are about the unknown times what a launch gives.
+
+        `place - place // n * n < size` limits a remainder by more than the divisor does, whatever `n` is.
+        """
+        found: list[Polynomial] = []
+        for fact in facts:
+            if factor.value is not None or newest not in fact.unknowns:
+                continue
+            part, others, is_linear = fact.split(newest)
+            if not is_linear or self._varies_with_newer(others, newest):
+                continue
+            # part * unknown + others >= 0
+            times = factor.divided(part)
+            if times is not None and self.is_given(times) and self.is_natural(-times if is_most else times):
+                found.append(-times * others)
         return found
 
     def _varies_with_newer(self, expression: Polynomial, than: int) -> bool:

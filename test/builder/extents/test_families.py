@@ -65,6 +65,7 @@ CASES: list[tuple[str, onnx.NodeProto, Inputs, dict[str, Any]]] = [
     ("resize", node("Resize", "x  s", mode="nearest"), {"x": (F, ["n", 3, 9, 5])}, {"s": SCALES}),
     ("", node("Pad", "x p"), ROWS, {"p": np.array([1, 2, 3, 4])}),
     ("", node("Pad", "x p", mode="reflect"), {"x": (F, ["n", 19])}, {"p": np.array([0, 2, 0, 4])}),
+    ("", node("Pad", "x p", mode="reflect"), {"x": (F, ["n", "h", "m"])}, {"p": np.array([0, 2, 1, 0, 1, 3])}),
     ("", node("Tile", "x r"), ROWS, {"r": np.array([2, 3])}),
     ("", node("Concat", "x z", axis=0), {"x": (F, ["n", "m"]), "z": (F, ["k", "m"])}, {}),
     ("", node("Slice", "x s e a t"), ROWS, {"s": [-1], "e": [-(2**63)], "a": [1], "t": [-1]}),
