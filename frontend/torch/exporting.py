@@ -16,6 +16,7 @@ import torch
 
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.torch.handlers import supported_operators
+from mlirt.frontend.torch.recurrent_shapes import open_lengths
 
 
 def exported(
@@ -29,7 +30,7 @@ def exported(
     Raises `UnsupportedError` where PyTorch cannot trace the module; its message says why.
     """
     arguments = (arguments,) if isinstance(arguments, torch.Tensor) else tuple(arguments)
-    with _in_inference(module), torch.no_grad(), warnings.catch_warnings():
+    with _in_inference(module), torch.no_grad(), open_lengths(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return torch.export.export(module, arguments, dict(keywords or {}), dynamic_shapes=dynamic_shapes)
@@ -69,7 +70,7 @@ def decomposed(program: Any) -> Any:
     for operator in kept_operators():
         if operator in table:
             table.pop(operator)
-    with warnings.catch_warnings():
+    with open_lengths(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return program.run_decompositions(table)

@@ -12,7 +12,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
 
-from torch_checks import check  # noqa: E402
+from torch_checks import assert_same, check  # noqa: E402
 
 nn: Any = torch.nn
 torch.manual_seed(0)
@@ -30,3 +30,19 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_module_is_right(case: str) -> None:
     module, *args = CASES[case]
     check(module, *args)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_a_dynamic_length_stays_one(kind: str) -> None:
+    module = getattr(nn, kind)(6, 7, 2, batch_first=True, bidirectional=True).eval()
+    batch, length = torch.export.Dim("batch", max=64), torch.export.Dim("length", max=64)
+    engine = check(module, V, dynamic_shapes=({0: batch, 1: length},))
+    for sizes in ((3, 9), (2, 31)):
+        assert_same(engine, module, (torch.randn(*sizes, 6),))
+
+
+def test_pytorch_has_its_own_formulas_afterwards() -> None:
+    operator = torch.ops.aten.lstm.input
+    before = torch._decomp.decomposition_table[operator], dict(operator.py_kernels)
+    check(nn.LSTM(6, 7), V)
+    assert before == (torch._decomp.decomposition_table[operator], dict(operator.py_kernels))
