@@ -39,6 +39,7 @@ class ModuleEngine:
         leaves = self._leaves(args, kwargs)
         if torch.is_grad_enabled() and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
             raise InvalidInputError("an engine computes no gradients: call it under torch.no_grad()")
+        self._check_built_in(leaves)
         feeds = {name: _tensor(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name}
         found = run_tensors(self.engine, feeds)
         results = [constant if name is None else found[name] for name, constant in self.convention.outputs]
@@ -52,6 +53,19 @@ class ModuleEngine:
         if found != wanted:
             raise InvalidInputError(f"the module was exported for arguments {wanted}, but is called with {found}")
         return leaves
+
+    def _check_built_in(self, leaves: list[Any]) -> None:
+        """Numbers and what else is no tensor are part of the engine: another one would be another module."""
+        built_in = zip(self.convention.inputs, self.convention.built_in, leaves, strict=True)
+        for place, (name, wanted, leaf) in enumerate(built_in):
+            if name is None and not (
+                type(leaf) is type(wanted) and (leaf == wanted or (leaf != leaf and wanted != wanted))
+            ):
+                found = type(leaf).__name__ if isinstance(leaf, torch.Tensor) else repr(leaf)
+                raise InvalidInputError(
+                    f"argument {place} is {found}, but the module was exported for {wanted!r}, which is built in; "
+                    "compile it for the other value, or make it a tensor"
+                )
 
     @property
     def name(self) -> str:

@@ -36,7 +36,7 @@ class CallingConvention:
 
     `inputs` has for each leaf of the arguments the name of its input, or `None` for one that is built in. `outputs` has
     for each leaf of the results the name of an output, or what stands there always. `weights` are those that
-    layers read.
+    layers read. `built_in` has for each leaf of the arguments what it always is where it has no input.
     """
 
     in_spec: Any
@@ -44,6 +44,7 @@ class CallingConvention:
     out_spec: Any
     outputs: tuple[tuple[str | None, Any], ...]
     weights: tuple[str, ...] = ()
+    built_in: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,13 @@ def import_program(
     outputs, named = _read_outputs(program, net, reader, nodes[-1])
     spec = program.call_spec
     weights = _weights_read(program, placeholders)
-    convention = CallingConvention(spec.in_spec, tuple(inputs), spec.out_spec, tuple(outputs), weights)
+    given = [
+        node.meta.get("val")
+        for node, one in zip(placeholders, program.graph_signature.input_specs, strict=True)
+        if one.kind == InputKind.USER_INPUT
+    ]
+    built_in = tuple(None if name is not None else value for name, value in zip(inputs, given, strict=True))
+    convention = CallingConvention(spec.in_spec, tuple(inputs), spec.out_spec, tuple(outputs), weights, built_in)
     end_network(net, [value for _, value in named])
     return Imported(main_module(net, named), convention)
 

@@ -73,6 +73,22 @@ def test_keywords_are_inputs_by_name(module: Any) -> None:
         engine(X)
 
 
+class Masked(torch.nn.Module):
+    """A number and a tensor that may be left out."""
+
+    def forward(self, x: Any, mask: Any = None, scale: float = 2.0) -> Any:
+        """The scaled input, zero outside of the mask."""
+        return x * scale if mask is None else (x * scale).masked_fill(mask, 0.0)
+
+
+@pytest.mark.parametrize("arguments", [(None, 4.0), (X > 0, 3.0), (None, 3)], ids=["number", "tensor", "type"])
+def test_what_is_built_in_is_no_other_at_a_call(arguments: tuple[Any, ...]) -> None:
+    engine: Any = mlirt.compile(Masked(), (X, None, 3.0), target="reference")
+    assert_same(engine, Masked(), (X, None, 3.0))
+    with pytest.raises(InvalidInputError, match=r"argument [12] is .*, which is built in"):
+        engine(X, *arguments)
+
+
 def test_layers_have_the_paths_of_their_modules(module: Any) -> None:
     engine: Any = mlirt.compile(module, (X,), target="reference")
     names = " ".join(str(layer["name"]) for layer in engine.layers)
