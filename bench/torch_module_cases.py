@@ -34,9 +34,9 @@ class ModuleCase:
     axes: tuple[Mapping[int, str], ...]
 
 
-def features(width: int) -> Inputs:
+def features(width: int, dtype: Any = torch.float32) -> Inputs:
     """[batch, length, width]."""
-    return lambda batch, length: (torch.randn(batch, length, width),)
+    return lambda batch, length: (torch.randn(batch, length, width).to(dtype),)
 
 
 def channels(count: int, *sizes: int) -> Inputs:

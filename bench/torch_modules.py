@@ -2,6 +2,7 @@
 
     python bench/torch_modules.py
     python bench/torch_modules.py --group timm --only resnet
+    python bench/torch_modules.py --group written
     python bench/torch_modules.py --unseen --only 'timm.*vit'
 
 A module is right where the results have PyTorch's types, shapes and numbers (within 2e-4 of an element's size, or 3
@@ -17,7 +18,8 @@ no module   the module cannot be made or run by PyTorch here
 differs     other numbers, shapes or types
 exception, internal, crash, hang: as in the other fuzzes
 
-`--unseen` takes the networks of torchvision, timm and transformers that no case names. The exit status is 1 where
+`--group written` takes the modules of `torch_written_modules`, of which some are refused; `--unseen` the networks of
+torchvision, timm and transformers that no case names. The exit status is 1 where
 fewer modules than `--least` are right by all ways, or one differs or ends otherwise than in an error of one line.
 """
 
@@ -44,6 +46,7 @@ from isolated_case import BAD, Case, Limits, run_isolated, said_by
 from torch_closeness import difference
 from torch_module_cases import GROUPS, ModuleCase
 from torch_unseen_modules import unseen
+from torch_written_modules import written
 
 import mlirt
 from mlirt.errors import UnsupportedError
@@ -69,6 +72,7 @@ class Way:
         return ("torch.compile" if self.by_backend else "compile") + (" dynamic" if self.dynamic else "")
 
 
+ALL_GROUPS = {**GROUPS, "written": written}
 WAYS = [Way(by_backend, dynamic) for by_backend in (False, True) for dynamic in (False, True)]
 
 
@@ -157,7 +161,7 @@ def _exact(module: Any, inputs: tuple[Any, ...]) -> Any:
 def chosen(groups: list[str], only: str, is_unseen: bool) -> Iterator[tuple[str, ModuleCase]]:
     """The cases with their groups."""
     for group in groups:
-        for case in unseen(group) if is_unseen else GROUPS[group]():
+        for case in unseen(group) if is_unseen else ALL_GROUPS[group]():
             if re.search(only, f"{group}.{case.name}"):
                 yield group, case
 
