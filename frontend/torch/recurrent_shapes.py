@@ -10,7 +10,7 @@ whose length is a number from then on. What they give has a formula.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch._decomp import decomposition_table
 
 
 @contextmanager
-def open_lengths() -> Iterator[None]:
+def open_lengths() -> Generator[None]:
     """Let the length of a sequence stay what it is, a number or a symbol, while a module is traced."""
     aten = torch.ops.aten
     formulas = {aten.lstm.input: _lstm} | dict.fromkeys(
