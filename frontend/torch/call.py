@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, cast
 
 import numpy as np
@@ -65,6 +66,10 @@ class Call:
             return layers.cast(self.net, given, element)
         if isinstance(given, Expr):
             return layers.cast(self.net, self.size_value(given), element)
+        if not isinstance(given, Number | list):
+            raise self.unsupported(
+                f"its argument {name!r} is {given}, a number that only a run tells; keep it a tensor"
+            )
         return self.net.constant(np.asarray(given).astype(numpy_dtype(element_type(element))))
 
     def size_value(self, dim: Dim) -> Value:

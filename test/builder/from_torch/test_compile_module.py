@@ -73,6 +73,19 @@ def test_keywords_are_inputs_by_name(module: Any) -> None:
         engine(X)
 
 
+class ReadFromData(torch.nn.Module):
+    """A number that is taken out of a tensor."""
+
+    def forward(self, x: Any) -> Any:
+        """The input times its sum."""
+        return x * x.sum().item()
+
+
+def test_number_from_data_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedOperatorsError, match=r"mul.Tensor .aten. .*a number that only a run tells"):
+        mlirt.compile(ReadFromData(), (X,), target="reference")
+
+
 class Masked(torch.nn.Module):
     """A number and a tensor that may be left out."""
 
