@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx_models import model_of, write_model
-from xdsl.dialects.builtin import IntegerAttr, f32
+from xdsl.dialects.builtin import f32
 from xdsl.passes import ModulePass
 from xdsl.utils.test_value import create_ssa_value
 
@@ -279,10 +279,7 @@ def test_tables_of_tactics(folder: Path, tables: str, message: str | None) -> No
 def test_a_tactic_of_a_name_that_is_taken(folder: Path) -> None:
     path = folder / "generic.py"
     path.write_text(TACTIC.format(tables="(SoftmaxOp,), {'cpu'}, 1"), encoding="utf-8")
-    type_ = tensor(f32, [4])
-    op = SoftmaxOp.build(
-        operands=[create_ssa_value(type_)], properties={"axis": IntegerAttr(0, 64)}, result_types=[type_]
-    )
+    op = SoftmaxOp(create_ssa_value(tensor(f32, [4])), 0)
     assert "generic" in dict(tactics_for(op, Target("cpu")))
     with using([path]), pytest.raises(InvalidInputError, match="another tactic 'generic' of softmax"):
         list(tactics_for(op, Target("cpu")))
