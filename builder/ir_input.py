@@ -72,9 +72,11 @@ def name_entry(module: ModuleOp, wanted: str | None) -> None:
     names = [op.sym_name.data for op in functions]
     if wanted is None and (len(functions) == 1 or "main" in names):
         wanted = names[0] if len(functions) == 1 else "main"
+    if not names:
+        raise InvalidInputError("the IR has no function with a body")
     if wanted not in names:
         why = f"no function {wanted!r}" if wanted is not None else "no function main"
-        raise InvalidInputError(f"the IR has {why}; its functions are: {', '.join(names) or 'none'}")
+        raise InvalidInputError(f"the IR has {why}; its functions are: {', '.join(names)}")
     for op in functions:
         if op.sym_name.data == wanted:
             op.properties["sym_name"] = StringAttr("main")

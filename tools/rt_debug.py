@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.passes.phases import PRECISIONS, TARGETS
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import positive, shapes
@@ -26,6 +26,15 @@ COMMANDS = {
     "repeat": "find the launch whose result differs from run to run, or whose kernel does from build to build",
     "reduce": "write the smallest part of the network that still fails",
 }
+OF_COMMANDS = {
+    "other": ("--with", ("compare",)),
+    "runs": ("--runs", ("repeat",)),
+    "error": ("--error", ("reduce",)),
+    "test": ("--test", ("reduce",)),
+    "output": ("-o", ("bisect", "reduce")),
+}
+"""The flags of some of the commands, by the names of their values."""
+OTHERS = ("interpreter", "reference", "onnxruntime")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +56,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add_pipeline_edit_flag(parser.add_argument)
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
     arguments = parser.parse_args(argv)
-    _check(arguments)
+    _check(arguments, parser.given(sys.argv[1:] if argv is None else argv))
     return arguments
 
 
@@ -93,7 +102,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _check(arguments: argparse.Namespace, given: Collection[str]) -> None:
+    for name, (flag, commands) in OF_COMMANDS.items():
+        if name in given and arguments.command not in commands:
+            raise InvalidInputError(f"{flag} is a flag of {' and '.join(commands)}, not of {arguments.command}")
     if not arguments.bound >= 0:
         raise InvalidInputError(f"--bound={arguments.bound}: expected a number that is not negative")
     if arguments.output and not arguments.output.endswith(".mlir"):
@@ -133,10 +145,22 @@ def _compare(arguments: argparse.Namespace) -> int:
         from mlirt.runtime.engine import load
 
         if not Path(other).is_file():
-            raise InvalidInputError(f"--with={other}: expected interpreter, reference, onnxruntime or a plan file")
-        found = compare.compared_outputs(case, load(other).run(dict(case.feeds)))
+            raise InvalidInputError(f"--with={other}: there is no such file{_or_a_word(other)}")
+        try:
+            outputs = load(other).run(dict(case.feeds))
+        except MlirtError as error:
+            raise InvalidInputError(f"--with={other}: {error}") from error
+        found = compare.compared_outputs(case, outputs)
     print("\n".join(compare.table(found, arguments.bound)))
     return 0 if compare.first_beyond(found, arguments.bound) is None else 1
+
+
+def _or_a_word(other: str) -> str:
+    """What `--with` may have meant instead of a plan file."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(other, OTHERS, 1)
+    return f"; did you mean {near[0]}?" if near else f"; expected {', '.join(OTHERS)} or a plan file"
 
 
 def _bisect(arguments: argparse.Namespace) -> int:
@@ -153,7 +177,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
         again = f"--pass-limit={finding.number - 1}"
         print(f"  rt-opt .. --to layout {again} is the last IR that is right")
         if arguments.output:
-            print(f"  {write_case(case, finding, Path(arguments.output))}")
+            print(f"  {write_case(case, finding, Path(arguments.output))}{_plugins(arguments)}")
     return 1
 
 
@@ -194,8 +218,14 @@ def _reduce(arguments: argparse.Namespace) -> int:
     path = reduce.write_network(found, Path(arguments.output))
     inputs = f" --input={path.with_suffix('.npz')}" if found.feeds else ""
     count = reduce.layer_count(found)
-    print(f"{count} layer{'' if count == 1 else 's'}: {path}; rt-opt {path} --run={arguments.target}{inputs}")
+    again = f"rt-opt {path} --run={arguments.target}{inputs}{_plugins(arguments)}"
+    print(f"{count} layer{'' if count == 1 else 's'}: {path}; {again}")
     return 0
+
+
+def _plugins(arguments: argparse.Namespace) -> str:
+    """The flags for the plugins, without which a command would not do the same."""
+    return "".join(f" --load-pass-plugin={file}" for file in arguments.load_pass_plugin)
 
 
 if __name__ == "__main__":

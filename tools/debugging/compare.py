@@ -68,7 +68,7 @@ def table(found: Sequence[TensorDifference], bound: float) -> list[str]:
         lines.append(f"{one.error:10.3g}  {one.layer:{width}}  {one.op}{mark}")
     first = first_beyond(found, bound)
     if first is None:
-        lines.append(f"all {len(found)} tensors are within {bound:g}")
+        lines.append(f"{'the tensor is' if len(found) == 1 else f'all {len(found)} tensors are'} within {bound:g}")
     else:
         lines.append(f"first tensor beyond {bound:g}: {first.name} of layer {first.layer} ({first.op})")
     return lines

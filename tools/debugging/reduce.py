@@ -86,7 +86,10 @@ def script_says_so(script: str) -> Test:
     def test(case: Case) -> bool:
         with tempfile.TemporaryDirectory() as folder:
             path = write_network(case, Path(folder) / "candidate.mlir")
-            done = subprocess.run([str(Path(script).resolve()), str(path)], capture_output=True, check=False)
+            try:
+                done = subprocess.run([str(Path(script).resolve()), str(path)], capture_output=True, check=False)
+            except OSError as error:
+                raise InvalidInputError(f"--test={script}: it cannot be run: {error.strerror}") from None
             return done.returncode == 0
 
     return test
@@ -141,7 +144,8 @@ def _shrunk(whole: _Part, holds: Callable[[_Part], bool], say: Say) -> _Part:
     part = _up_to(whole, end)
     start = end - _first(1, end, lambda count: holds(_Part(part.layers[-count:], part.outputs)))
     if len(whole.layers) > 1:
-        say(f"of {len(whole.layers)} layers number {start + 1} to {end} fail alone")
+        numbers = f"number {end} fails" if start + 1 == end else f"numbers {start + 1} to {end} fail"
+        say(f"of {len(whole.layers)} layers {numbers} alone")
     return _without_some(_Part(part.layers[start:], part.outputs), holds)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -52,14 +52,15 @@ def repeat(case: Case, runs: int, say: Say) -> Finding | None:
     """The kernel that differs from build to build, else the launch whose result differs from run to run; None if none.
 
     Between two runs there is one on other inputs, so that memory holds other numbers; every third run has an engine of
-    its own, and on a CPU every other of these has memory in which what nobody has written is NaN.
+    its own, by turns of either build, and on a CPU every other of these has memory in which what nobody has written is
+    NaN.
     """
     plans = [_plan(case, case.module, case.first) for _ in range(BUILDS)]
     other = _other_kernel(*plans)
     if other is not None:
         return other
     say(f"{BUILDS} builds launch the same kernels")
-    found = _Runs(_repeated(case, plans[0], runs))
+    found = _Runs(_repeated(case, plans, runs))
     differing = [name for name in found.outputs[0] if found.distinct(name) > 1]
     if not differing:
         say(f"{runs} runs give the same bits")
@@ -72,7 +73,7 @@ def repeat(case: Case, runs: int, say: Say) -> Finding | None:
 def _first_launch(case: Case, runs: int, error: float) -> Finding:
     module = case.after(None, "fusion")
     launches = with_all_results(module)
-    found = _Runs(_repeated(case, _plan(case, module, "layout"), runs))
+    found = _Runs(_repeated(case, [_plan(case, module, "layout") for _ in range(BUILDS)], runs))
     for name, op in launches.items():
         if found.distinct(name) > 1:
             return _finding(op, found.apart(name))
@@ -102,14 +103,14 @@ def _plan(case: Case, module: ModuleOp, first: str | None) -> Plan:
     return build_plan(module.clone(), case.ctx, case.target, options)
 
 
-def _repeated(case: Case, plan: Plan, runs: int) -> list[Outputs]:
+def _repeated(case: Case, plans: Sequence[Plan], runs: int) -> list[Outputs]:
     """The outputs of so many runs on the inputs of the case, with others between them."""
     between = {name: _other_numbers(array) for name, array in case.feeds.items()}
-    shared = Engine(plan)
+    shared = Engine(plans[0])
     outputs: list[Outputs] = []
     for number in range(runs):
         with _unwritten_is_nan(number % 6 == 5 and case.target == "cpu"):
-            engine = Engine(plan) if number % 3 == 2 else shared
+            engine = Engine(plans[(number // 3 + 1) % BUILDS]) if number % 3 == 2 else shared
             outputs.append(_copied(engine.run(case.feeds)))
         shared.run(between)
     return outputs

@@ -49,6 +49,28 @@ def lower(op, lowering):
         block.last_op.operands[0] = more.result
     return generic.lower(op, lowering)
 """
+# A number that each build draws anew: kernels take it as an argument, so that all builds have the same ones.
+DRAWN = """\
+import itertools
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, f32
+
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.kernels.matmul import generic
+
+OPS, TARGETS, PRIORITY = (MatmulOp,), frozenset({"cpu"}), 1000
+builds = itertools.count(1)
+
+
+def lower(op, lowering):
+    last = op.epilogue.block.last_op
+    number = arith.ConstantOp(FloatAttr(1 + next(builds) / 1000, f32))
+    product = arith.MulfOp(last.operands[0], number.result)
+    op.epilogue.block.insert_ops_before([number, product], last)
+    last.operands[0] = product.result
+    return generic.lower(op, lowering)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +106,16 @@ def test_a_tactic_that_is_another_one_in_each_build(capsys: pytest.CaptureFixtur
     assert guilty.startswith("guilty: tactic: window_")
     assert guilty.endswith(" in another")
     assert layer == "  at pool"
+
+
+def test_a_number_that_is_another_one_in_each_build(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tactic.py").write_text(DRAWN, encoding="utf-8")
+    assert rt_debug.main(["repeat", "small.onnx", "--runs=6", "--load-pass-plugin=tactic.py"]) == 1
+    same, differs, guilty, layer = capsys.readouterr().out.splitlines()
+    assert same == "2 builds launch the same kernels"
+    assert differs.startswith("output scores: 2 different results in 6 runs, 0.00")
+    assert guilty.startswith("guilty: kernel: fused.matmul (0.00")
+    assert layer == "  at classify"
 
 
 def test_a_wrong_number_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
