@@ -42,9 +42,7 @@ class InputSpec:
         return self.source.endswith(".npz") or (bool(self.name) and self.source.endswith(".npy"))
 
 
-def arrays_for(
-    function: FuncOp, specs: Sequence[InputSpec], shapes: Mapping[str, Sequence[int]]
-) -> dict[str, Array]:
+def arrays_for(function: FuncOp, specs: Sequence[InputSpec], shapes: Mapping[str, Sequence[int]]) -> dict[str, Array]:
     """The array of each argument by name; raises `InvalidInputError` for one that nobody gave, or that there is not.
 
     `shapes` are those of arrays that are made here; else each symbol is 1.
@@ -55,17 +53,22 @@ def arrays_for(
     given = [name for name, counts in zip(names, counts_runs(function), strict=True) if not counts]
     types = dict(zip(names, function.function_type.inputs.data, strict=True))
     found: dict[str, Array] = {}
+    held: list[str] = []
     for name in (*shapes, *(spec.name for spec in specs if spec.name)):
         if name not in given:
             raise InvalidInputError(f"the function has no input {name!r}; it has {', '.join(given) or 'none'}")
     for spec in specs:
         if not spec.name:
-            found |= {name: array for name, array in _loaded(spec.source).items() if name in given}
+            loaded = _loaded(spec.source)
+            held.append(f"{spec.source} has {', '.join(loaded) or 'no arrays'}")
+            found |= {name: array for name, array in loaded.items() if name in given}
         elif spec.source.endswith((".npy", ".npz")):
             found[spec.name] = _one_of(_loaded(spec.source), spec)
         else:
             found[spec.name] = _made(types[spec.name], spec, shapes.get(spec.name))
     missing = [name for name in given if name not in found]
+    if missing and held:
+        raise InvalidInputError(f"input {missing[0]!r} is not given: {'; '.join(held)}; inputs are {', '.join(given)}")
     if missing:
         raise InvalidInputError(f"input {missing[0]!r} is not given: --input={missing[0]}=random:0, or {_EXPECTED}")
     return found

@@ -146,6 +146,10 @@ def test_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--run=cpu", "--input=x=zeros"], "the IR has no function main; its functions are: first, second"),
         (["--run=cpu", "--function=third"], "the IR has no function 'third'; its functions are: first, second"),
         (["--run=cpu", "--function=first"], "input 'x' is not given: --input=x=random:0"),
+        (
+            ["--run=cpu", "--function=first", "--input=others.npz"],
+            "input 'x' is not given: others.npz has p, q; inputs are x",
+        ),
         (["--run=cpu", "--function=first", "--input=z=zeros"], "the function has no input 'z'; it has x"),
         (["--run=cpu", "--function=first", "--input=x"], "--input=x: expected FILE.npz, NAME=FILE.npy"),
         (["--run=cpu", "--function=first", "--input=x=random:a"], "--input=x=random:a: expected"),
@@ -157,6 +161,7 @@ def test_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_mistakes(flags: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("others.npz", p=np.zeros(2), q=np.zeros(2))
     assert rt_opt.main(["two.mlir", *flags, "-o", "out.mlir"]) == 1
     err = capsys.readouterr().err
     assert message in err
