@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, i64
 
 
 @lru_cache(maxsize=1 << 14)
-def integer(value: int, type_: IntegerType = i64) -> IntegerAttr[IntegerType]:
-    """The property `value : i64`, or of another type."""
-    return IntegerAttr(value, type_)
+def integer(value: int) -> IntegerAttr[IntegerType]:
+    """The property `value : i64`."""
+    return IntegerAttr(value, i64)
 
 
 @cache

@@ -51,9 +51,7 @@ def tool_main(
 
 
 def unforeseen(error: Exception, head: str = "") -> str:
-    """An error that nobody expected in one line: behind `head` with its place where a plugin's file has raised it, else
-    as one of ours.
-    """
+    """One line for an unexpected error: `head`, message and place where a plugin raised it, else an internal error."""
     from mlirt.dialects.pass_plugins import place_in_plugin
 
     text, place = f"{type(error).__name__}: {' '.join(str(error).split())}", place_in_plugin(error)

@@ -60,7 +60,7 @@ class TileMemories:
         return TileMemories(TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1]))
 
     def accumulators(self, k: KernelBuilder, rows: int, columns: int, element: Attribute) -> TileMemory:
-        """The place of the accumulators, numbers of 4 bytes, once nobody reads the tiles any more."""
+        """Accumulators of 4 bytes in the shared memory of the tiles, to be used after the last read of a tile."""
         pitch = accumulator_pitch(columns)
         buffer = k.value(ReuseSharedOp(self.left.buffer, rows * pitch, element))
         buffer.name_hint = "accumulators"
