@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.builder.extents.kernel_reader import NOTHING_KNOWN, Access, KernelReader
+from mlirt.builder.extents.kernel_reader import NOTHING_KNOWN, Access, Condition, KernelReader
 from mlirt.builder.extents.numbers import OPERANDS, Numbers
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp
@@ -17,9 +18,7 @@ from mlirt.runtime.contract_checks import NOTHING_PROVED
 Record = dict[str, object]
 
 
-def contract_of(
-    kernel: FuncOp, signed: Collection[int] = (), constants: Mapping[int, int] = NOTHING_KNOWN
-) -> Record:
+def contract_of(kernel: FuncOp, signed: Collection[int] = (), constants: Mapping[int, int] = NOTHING_KNOWN) -> Record:
     """What `runtime/extents.py` evaluates; `signed` are the places of integer arguments that may be negative.
 
     `constants` are the integers that every launch passes, by place: then the contract is for these alone, and shorter.
@@ -28,7 +27,29 @@ def contract_of(
     return contract_from(KernelReader(kernel, frozenset(signed), constants))
 
 
-def contract_from(reader: KernelReader) -> Record:
+class Reading(Protocol):
+    """What was found out about a kernel."""
+
+    @property
+    def kernel(self) -> FuncOp: ...
+
+    @property
+    def signed(self) -> Collection[int]: ...
+
+    @property
+    def constants(self) -> Mapping[int, int]: ...
+
+    @property
+    def numbers(self) -> Numbers: ...
+
+    @property
+    def accesses(self) -> Sequence[Access]: ...
+
+    @property
+    def conditions(self) -> Sequence[Condition]: ...
+
+
+def contract_from(reader: Reading) -> Record:
     """The contract of a kernel that has been read."""
     kernel, signed, constants = reader.kernel, reader.signed, reader.constants
     places: dict[SSAValue, int] = {argument: place for place, argument in enumerate(kernel.body.block.args)}
@@ -37,7 +58,7 @@ def contract_from(reader: KernelReader) -> Record:
     own_are_known = all(_ends(one) is not None for one in reader.accesses if one.buffer not in places)
     if not own_are_known or any(one.number is None for one in reader.conditions):
         return {**NOTHING_PROVED, "unproved": sorted(pointers)}
-    code = _Reached(reader.ranges.numbers)
+    code = _Reached(reader.numbers)
     found: dict[tuple[object, ...], None] = {}
     for access in reader.accesses:
         place = places.get(access.buffer)
@@ -59,9 +80,9 @@ def contract_from(reader: KernelReader) -> Record:
     }
 
 
-def _open_guards(reader: KernelReader, guards: Iterable[int]) -> list[int] | None:
+def _open_guards(reader: Reading, guards: Iterable[int]) -> list[int] | None:
     """The guards that are not sure to be at least 0; None where one is sure not to be."""
-    values = {one: reader.ranges.numbers.value(one) for one in sorted(guards)}
+    values = {one: reader.numbers.value(one) for one in sorted(guards)}
     if any(value is not None and value < 0 for value in values.values()):
         return None
     return [one for one, value in values.items() if value is None]

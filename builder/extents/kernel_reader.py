@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.builder.extents.comparisons import known_where
 from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_integer, largest
-from mlirt.builder.extents.numbers import MAX_NUMBER
+from mlirt.builder.extents.numbers import MAX_NUMBER, Numbers
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.ranges import Effort
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
@@ -308,6 +308,11 @@ class KernelReader(IndexValues):
         return Polynomial.constant(count)
 
     # What is recorded.
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers of the accesses and conditions."""
+        return self.ranges.numbers
 
     def require(self, expression: Polynomial) -> None:
         """An expression must be at least 0, for the rules that are used to hold."""

@@ -17,7 +17,7 @@ from mlirt.runtime.bound_launch import Address, BoundLaunch
 from mlirt.runtime.contract_checks import contract_record, contracts_section
 from mlirt.runtime.extents import Contract, Extents, Seals, read_contracts
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
-from mlirt.runtime.program import never_run
+from mlirt.runtime.program import certain, never_run
 from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.symbol_values import Shape
 
@@ -88,19 +88,71 @@ def _for_gpu(
 ) -> list[dict[str, object]]:
     """The contracts of a kernel for a GPU that its own launches keep; one that proves nothing where there is none.
 
-    Where launches differ in numbers that are known, there is one contract for each, which is short and exact.
+    Where launches differ in numbers that are known, there is one contract for each, which is short and exact: their
+    threads are enumerated. Raises `CompileError` where one of them leaves a buffer, or where nothing bounds it.
     """
     found: list[dict[str, object]] = []
     for group in _alike(numbers, manifest):
         launches = [manifest.launches[i] for i in group]
         bound = [one for one in numbers.launches if one[1].index in group]
+        constants, grid = _constants(launches), _known_grid(launches)
+        followed = known.of_launch(kernel, constants, grid) if _is_known(launches[0], constants, grid) else None
+        if followed is not None and not followed["unproved"]:
+            found.append(head | followed)
+            _check_inside(kernel, found[-1], bound, manifest)
+            continue
         for effort in _EFFORTS:
-            constants, grid = _constants(launches), _known_grid(launches)
             contract, is_cut_short = known.of(kernel, numbers.signed, constants, grid, effort)
             found.append(_tried(head, head | contract, bound))
             if not found[-1]["unproved"] or not is_cut_short:
                 break
+        if followed is not None:
+            _check_complete(kernel.sym_name.data, found[-1], launches[0].layer)
+        elif found[-1]["unproved"]:
+            _check_each(kernel, head, bound, manifest, known)
     return [one for one in found if not one["unproved"]] or found[:1]
+
+
+def _is_known(launch: Launch, constants: Mapping[int, int], grid: Mapping[int, int]) -> bool:
+    """Whether all numbers of launches like this one are known."""
+    integers = [place for place, one in enumerate(launch.args) if isinstance(one, IntArgument)]
+    return constants.keys() >= set(integers) and len(grid) == len(launch.grid)
+
+
+def _check_each(
+    kernel: FuncOp,
+    head: dict[str, object],
+    launches: Sequence[tuple[ShapeBinding, BoundLaunch]],
+    manifest: Manifest,
+    known: KeptContracts,
+) -> None:
+    """Launches of which nothing is proved, for the lengths that they are tried with."""
+    for binding, launch in launches:
+        constants = {place: one for place, one in enumerate(launch.args) if isinstance(one, int)}
+        followed = known.of_launch(kernel, constants, dict(enumerate(launch.grid)))
+        if followed is not None and not followed["unproved"]:
+            _check_inside(kernel, head | followed, [(binding, launch)], manifest)
+
+
+def _check_inside(
+    kernel: FuncOp,
+    contract: dict[str, object],
+    launches: Sequence[tuple[ShapeBinding, BoundLaunch]],
+    manifest: Manifest,
+) -> None:
+    """Raise `CompileError` where a launch of which everything is known leaves a buffer.
+
+    Launches that a run may not come to are left to the run.
+    """
+    read = _read(contract)
+    for binding, launch in launches:
+        extents = read.extents_of(launch.args, launch.grid) if 0 not in launch.grid else "no block runs"
+        places = [] if isinstance(extents, str) else sorted(_outside(extents, binding, launch))
+        if places and launch.index in certain(manifest.program):
+            raise CompileError(
+                f"layer {manifest.launches[launch.index].layer}: kernel {kernel.sym_name.data} leaves the buffers of "
+                f"its arguments {places}; this is a defect of the compiler"
+            )
 
 
 def _alike(numbers: _Numbers, manifest: Manifest) -> list[set[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import SelectOp
@@ -72,6 +73,17 @@ class CellInRegisters:
         """What the input gives the gates in a step, in the precision of memory."""
         op, k, time = self.op, self.k, self.place(number).time
         return [k.load(op.input, [time, self.sequence, k.constant(gate), self.known]) for gate in range(op.gates)]
+
+    def first_inputs(self) -> list[SSAValue]:
+        """What the first step reads; zeros where sequences have no steps, and the input no elements."""
+        op, k = self.op, self.k
+        steps, first = dims(op.input.type)[0], self.k.constant(0)
+        if isinstance(steps, int) and steps:
+            return self.inputs(first)
+        has_steps, time = k.compare("slt", first, k.extent(steps)), self.place(first).time
+        indices = [[time, self.sequence, k.constant(gate), self.known] for gate in range(op.gates)]
+        zero = k.constant(0, element_of(op.input.type))
+        return [k.guarded(has_steps, partial(k.load, op.input, one), zero) for one in indices]
 
     def reset(
         self, loaded: Sequence[SSAValue], accumulators: Sequence[SSAValue], states: Sequence[SSAValue]

@@ -107,7 +107,8 @@ class _Steps:
             new = self._step(number, self._by_cell(carried[:inputs]), self._by_cell(carried[inputs:]))
             return [*ahead, *_flat(new)]
 
-        last = k.loop(steps, [*self._inputs(k.constant(0)), *_flat(states)], step)
+        first = _flat([cell.first_inputs() for cell in self.cells])
+        last = k.loop(steps, [*first, *_flat(states)], step)
         for cell, exists, state in zip(self.cells, self.exists, self._by_cell(last[inputs:]), strict=True):
             self._where(exists, lambda cell=cell, state=state: cell.put_states(state))
 

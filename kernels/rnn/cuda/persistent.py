@@ -156,7 +156,7 @@ class _Steps:
             flag = k.add(k.add(used, number), 1)
             return [*ahead, *self._step(cell, exists, cell.place(number), flag, x, states, hidden)]
 
-        last = k.loop(self.steps, [*cell.inputs(k.constant(0)), *states], step)[op.gates :]
+        last = k.loop(self.steps, [*cell.first_inputs(), *states], step)[op.gates :]
         k.when(self.has_cell, lambda: self._where(exists, lambda: cell.put_states(last)))
 
     def _step(

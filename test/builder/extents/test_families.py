@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from onnx import helper
 from onnx_models import model_of
 
 from mlirt.builder.build import BuildOptions, build_plan
+from mlirt.builder.extents.kernel_reader import Access
+from mlirt.builder.extents.launch_reader import LaunchReader
 from mlirt.builder.plan_writer.manifest import manifest_of
 from mlirt.builder.tactics.tuning import tuning
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
-from mlirt.errors import PlanError
+from mlirt.errors import CompileError, PlanError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.manifest import BufferArgument, Manifest
@@ -206,6 +209,27 @@ GPU_CASES: list[tuple[str, onnx.NodeProto, Inputs, dict[str, Any]]] = [
     ("matmul", node("MatMul", "x w"), {"x": (F, [3, 64, 128])}, {"w": weight(128, 96)}),
     ("", node("Softmax", "x"), {"x": (F, [7, 50])}, {}),
     ("", node("ReduceMean", "x", keepdims=0, axes=[1]), {"x": (F, [7, 50, 24])}, {}),
+    # Products, convolutions and rows whose sizes are no multiples of anything.
+    ("matmul", node("MatMul", "x w"), {"x": (F, [5, 67, 129])}, {"w": weight(129, 95)}),
+    ("matmul", node("MatMul", "x w"), {"x": (F, [512, 768])}, {"w": weight(768, 3072)}),
+    ("convolution", node("Conv", "x w", **PADS), {"x": (F, [5, 33, 15, 13])}, {"w": weight(47, 33, 3, 3)}),
+    (
+        "convolution",
+        node("ConvTranspose", "x w", strides=[2, 2]),
+        {"x": (F, [3, 16, 9, 7])},
+        {"w": weight(16, 9, 3, 3)},
+    ),
+    ("normalization", node("InstanceNormalization", "x s s"), {"x": (F, [3, 5, 9, 7])}, {"s": weight(5)}),
+    ("cumulative", node("CumSum", "x a"), {"x": (F, [9, 13])}, {"a": np.array(1)}),
+    # Which elements are read or written follows from data.
+    ("gather", node("Gather", "x i"), {"x": (F, [30, 24]), "i": (L, [7])}, {}),
+    ("topk", node("TopK", "x k", "y z"), {"x": (F, [9, 12])}, {"k": np.array([10])}),
+    (
+        "rnn",
+        node("LSTM", "x w r", "y", hidden_size=9),
+        {"x": (F, [5, 3, 7])},
+        {"w": weight(1, 36, 7), "r": weight(1, 36, 9)},
+    ),
 ]
 
 
@@ -225,6 +249,35 @@ def gpu_plan_of(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> Plan
 
 def _gpu_name(case: int) -> str:
     return f"{GPU_CASES[case][1].op_type}-{case}"
+
+
+class _OneMore(LaunchReader):
+    """As if each access went one element further."""
+
+    @property
+    def accesses(self) -> list[Access]:
+        one = self.numbers.constant(1)
+        return [replace(found, high=self.numbers.add(found.high or 0, one)) for found in super().accesses]
+
+
+def test_a_launch_that_leaves_its_buffers_is_an_error_of_the_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MLIRT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("mlirt.builder.extents.kept_contracts.LaunchReader", _OneMore)
+    model = model_of([node("Relu", "x")], {"x": (F, [8, 1024])}, ["y"], {})
+    with pytest.raises(CompileError, match=r"layer layer1.*: kernel \w+ leaves the buffers of its arguments .*defect"):
+        gpu_plan_of(model, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_sequences_without_steps_are_not_read_on_a_gpu(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is followed for length 0, too; `CompileError` where the first step's input is read all the same."""
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+    weights = {"w": weight(1, gates * 9, 7), "r": weight(1, gates * 9, 9)}
+    layer = node(kind, "x w r", hidden_size=9, direction="reverse")
+    manifest = gpu_plan_of(model_of([layer], {"x": (F, ["n", 3, 7])}, ["y"], weights), monkeypatch).manifest
+    assert any(kernel.name.startswith("rnn") for kernel in manifest.kernels)
 
 
 @pytest.mark.parametrize("case", range(len(GPU_CASES)), ids=_gpu_name)

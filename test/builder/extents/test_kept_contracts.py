@@ -66,3 +66,23 @@ def test_a_damaged_entry_is_made_again(tmp_path: Path) -> None:
     kept = KeptContracts(KernelCache(tmp_path))
     kept.of(parse_kernel(_KERNEL), (), {})
     assert kept.read == 1
+
+
+def test_launches_whose_numbers_are_known_are_followed_once(tmp_path: Path) -> None:
+    kernel, kept = parse_kernel(_KERNEL), KeptContracts(KernelCache(tmp_path))
+    first = kept.of_launch(kernel, {2: 8}, {0: 1})
+    assert first is not None
+    assert kept.of_launch(kernel, {2: 8}, {0: 1}) == first
+    assert kept.of_launch(kernel, {2: 9}, {0: 1}) != first
+    assert kept.read == 2
+    later = KeptContracts(KernelCache(tmp_path))
+    assert json.dumps(later.of_launch(kernel, {2: 8}, {0: 1})) == json.dumps(first)
+    assert later.read == 0
+
+
+def test_what_is_too_large_to_be_followed_is_known_to_be(tmp_path: Path) -> None:
+    with mock.patch("mlirt.builder.extents.launch_reader._MAX_WORK", 10):
+        assert KeptContracts(KernelCache(tmp_path)).of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}) is None
+    later = KeptContracts(KernelCache(tmp_path))
+    assert later.of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}) is None
+    assert later.read == 0

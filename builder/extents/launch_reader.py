@@ -1,0 +1,336 @@
+"""Follows one launch, whose numbers are all known, through its kernel: every thread of every block, by intervals.
+
+Bounds that hold for all launches of a kernel are not always found, and may be too wide for one of them. Here the blocks
+and threads are enumerated, a part of the blocks at a time, and loops are run; only what the addresses of accesses to
+buffers depend on is computed. What data decide has the bounds of its type, and both sides of a branch on it are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, Signedness
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirt.builder.extents.integer_rules import RULES, narrowed
+from mlirt.builder.extents.intervals import (
+    ANY,
+    Ends,
+    Interval,
+    Mask,
+    add,
+    between,
+    both,
+    choose,
+    exactly,
+    floor_divide,
+    largest,
+    less,
+    multiply,
+    never_below,
+    opposite,
+    smallest,
+    subtract,
+)
+from mlirt.builder.extents.kernel_reader import Access, Condition, is_on_chip
+from mlirt.builder.extents.needed_values import NeededValues
+from mlirt.builder.extents.numbers import Numbers
+from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
+from mlirt.builder.plan_writer.manifest import block_shape
+from mlirt.dialects.kernel.cluster import ClusterRankOp
+from mlirt.dialects.kernel.core import FuncOp
+from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.warpgroup import WarpValueOp
+
+_AT_ONCE = 1 << 18
+"""Threads."""
+_MAX_WORK = 1 << 30
+"""How many numbers a launch may take, all ops and threads together, before the rest is unknown."""
+_WORD = 64
+
+
+class TooMuchWork(Exception):
+    """A launch has too many threads, or loops of too many iterations."""
+
+
+class LaunchReader:
+    """What a launch touches; `arguments` are its integers by place, `grid` its blocks along x, y and z.
+
+    Raises `TooMuchWork`.
+    """
+
+    def __init__(self, kernel: FuncOp, arguments: Mapping[int, int], grid: Sequence[int]) -> None:
+        self.kernel, self.constants, self.signed = kernel, arguments, frozenset[int]()
+        self.numbers = Numbers()
+        self._grid = [*grid, 1, 1][:3]
+        self._threads = prod(block_shape(kernel))
+        self._index_limit = 1 << (_attribute(kernel, "index_bits", _WORD) - 1)
+        self._needed = NeededValues(kernel)
+        self._found: dict[SSAValue, tuple[int, int] | None] = {}
+        self._work = 0
+        self.values: dict[SSAValue, Interval] = {}
+        self.active: Mask = np.ones((1, 1), bool)
+        at_once = max(1, _AT_ONCE // self._threads)
+        for first in range(0, prod(self._grid), at_once):
+            self._blocks = np.arange(first, min(first + at_once, prod(self._grid)), dtype=np.int64)[:, None]
+            self.values = {
+                argument: exactly(arguments[place])
+                for place, argument in enumerate(kernel.body.block.args)
+                if place in arguments
+            }
+            self._walk(kernel.body.block)
+
+    @property
+    def accesses(self) -> list[Access]:
+        """The elements that are touched, one run of them for each buffer."""
+        numbers = {
+            buffer: (None, None) if ends is None else (self.numbers.constant(ends[0]), self.numbers.constant(ends[1]))
+            for buffer, ends in self._found.items()
+        }
+        return [Access(buffer, low, high, frozenset()) for buffer, (low, high) in numbers.items()]
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """That a launch has the grid that was followed."""
+        found: list[Condition] = []
+        for axis, count in enumerate(self._grid):
+            given, numbers = self.numbers.grid(axis), self.numbers
+            found.append(Condition(numbers.add(given, numbers.constant(-count)), frozenset()))
+            negative = numbers.multiply(numbers.constant(-1), given)
+            found.append(Condition(numbers.add(numbers.constant(count), negative), frozenset()))
+        return found
+
+    # Values.
+
+    def value(self, of: SSAValue) -> Interval:
+        """An integer; what its type holds, where nothing more is known of it."""
+        found = self.values.get(of)
+        return _anything(of.type) if found is None else found
+
+    def _set(self, value: SSAValue, interval: Interval) -> None:
+        self._work += interval.size
+        if self._work > _MAX_WORK:
+            raise TooMuchWork
+        self.values[value] = interval if self._fits(value.type, interval) else _anything(value.type)
+
+    def _fits(self, type_: Attribute, interval: Interval) -> bool:
+        """Whether arithmetic of a type gives an interval without wrapping."""
+        if _bits(type_) == 1:
+            return True
+        limit = self._index_limit if type_ == IndexType() else 1 << (_bits(type_) - 1)
+        if limit >= 1 << (_WORD - 1):
+            return True
+        ends = [end for end in (interval.low, interval.high) if end is not None]
+        return len(ends) == 2 and all(not ((np.abs(end) >= limit) & self.active).any() for end in ends)
+
+    @contextmanager
+    def _where(self, condition: Interval) -> Generator[bool]:
+        """With the threads for which a truth may hold; says whether there are any."""
+        before = self.active
+        assert condition.high is not None
+        self.active = before & (condition.high > 0)
+        yield bool(self.active.any())
+        self.active = before
+
+    @contextmanager
+    def _knowing(self, condition: SSAValue, is_true: bool) -> Generator[None]:
+        """With what a comparison says of numbers that are not known."""
+        before = {value: self.values.get(value) for value, _ in narrowed(condition, is_true, self.value, self.active)}
+        for value, interval in narrowed(condition, is_true, self.value, self.active):
+            self.values[value] = interval
+        yield
+        for value, interval in before.items():
+            if interval is None:
+                self.values.pop(value)
+            else:
+                self.values[value] = interval
+
+    # Control.
+
+    def _walk(self, block: Block) -> None:
+        for op in block.ops:
+            if op in self._needed:
+                self._visit(op)
+
+    def _visit(self, op: Operation) -> None:
+        if isinstance(op, scf.ForOp):
+            self._for(op)
+        elif isinstance(op, scf.IfOp):
+            self._if(op)
+        elif op.regions:
+            for region in op.regions:  # whatever their arguments are
+                for block in region.blocks:
+                    self._walk(block)
+        else:
+            self._compute(op)
+        for touched in touched_by(op):
+            if not is_on_chip(touched.buffer):
+                self._touch(touched)
+
+    def _compute(self, op: Operation) -> None:
+        if isinstance(op, ThreadIdOp):
+            self._set(op.result, exactly(np.arange(self._threads, dtype=np.int64)[None, :]))
+        elif isinstance(op, BlockIdOp):
+            axis = op.axis.value.data
+            self._set(op.result, exactly(self._blocks // prod(self._grid[:axis]) % self._grid[axis]))
+        elif isinstance(op, GridSizeOp):
+            self._set(op.result, exactly(self._grid[op.axis.value.data]))
+        elif isinstance(op, ClusterRankOp):
+            self._set(op.result, exactly(self._blocks % _attribute(self.kernel, "cluster", 1)))
+        elif isinstance(op, WarpValueOp):
+            self._set(op.results[0], _of_threads(self.value(op.operands[0]), lambda thread: thread // WARP * WARP))
+        elif isinstance(op, ShuffleOp):
+            mask = op.mask.value.data
+            self._set(op.result, _of_threads(self.value(op.value), lambda thread: thread ^ mask))
+        elif (rule := RULES.get(op.name)) is not None:
+            self._set(op.results[0], rule(op, [self.value(one) for one in op.operands], self.active))
+
+    def _if(self, op: scf.IfOp) -> None:
+        condition = self.value(op.cond)
+        results = [one for one in op.results if one in self._needed.values]
+        yielded: list[list[Interval] | None] = []
+        for region, truth in ((op.true_region, condition), (op.false_region, opposite(condition))):
+            if not region.blocks:
+                continue
+            with self._where(truth) as is_entered, self._knowing(op.cond, truth is condition):
+                if is_entered:
+                    self._walk(region.block)
+                last = region.block.last_op
+                yielded.append(
+                    [self.value(last.operands[one.index]) for one in results]
+                    if is_entered and isinstance(last, scf.YieldOp)
+                    else None
+                )
+        for i, result in enumerate(results):
+            sides = [one[i] for one in yielded if one is not None]
+            match sides:
+                case [yes, no]:
+                    self._set(result, choose(condition, yes, no, self.active))
+                case [only]:
+                    self._set(result, only)
+                case _:
+                    pass  # no thread is here
+
+    def _for(self, op: scf.ForOp) -> None:
+        start, end, step = (self.value(one) for one in (op.lb, op.ub, op.step))
+        iteration, *carried = op.body.block.args
+        kept = [i for i, one in enumerate(carried) if one in self._needed.values]
+        exact = [one.exact for one in (start, end, step)]
+        if any(one is None for one in exact) or not never_below(step, 1, np.ones((1, 1), bool)):
+            self._any_iteration(op, start, end, step, kept)
+            return
+        for i in kept:
+            self.values[carried[i]] = self.value(op.iter_args[i])
+        at = start
+        while True:
+            runs = less(at, end)
+            with self._where(runs) as is_entered:
+                if not is_entered:
+                    break
+                self._set(iteration, at)
+                self._walk(op.body.block)
+                last = op.body.block.last_op
+                assert last is not None
+                after = [self.value(last.operands[i]) for i in kept]
+            for i, new in zip(kept, after, strict=True):
+                self._set(carried[i], choose(runs, new, self.value(carried[i]), self.active))
+            at = add(at, step)
+        for i in kept:
+            self.values[op.results[i]] = self.value(carried[i])
+
+    def _any_iteration(self, op: scf.ForOp, start: Interval, end: Interval, step: Interval, kept: list[int]) -> None:
+        """The body once, for all iterations: what they carry may be anything."""
+        iteration, *carried = op.body.block.args
+        for i in kept:
+            self.values.pop(carried[i], None)
+            self.values.pop(op.results[i], None)
+        is_forward = step.low is not None and not ((step.low < 1) & self.active).any()
+        last = subtract(end, exactly(1))
+        with self._where(less(start, end)) as is_entered:
+            if is_entered:
+                self._set(iteration, Interval(start.low, last.high) if is_forward else ANY)
+                self._walk(op.body.block)
+
+    # What is touched.
+
+    def _touch(self, touched: Touched) -> None:
+        if touched.is_unknown:
+            self._found[touched.buffer] = None
+            return
+        element, is_some = exactly(0), exactly(1)
+        for index, factor in touched.terms:
+            element = add(element, multiply(self._factor(index), self._factor(factor)))
+        for run in touched.runs:
+            count = self._factor(run.counts[0])
+            for one in run.counts[1:]:
+                count = smallest(count, self._factor(one))
+            is_some = both(is_some, less(exactly(0), count))
+            last = largest(subtract(count, exactly(1)), exactly(0))
+            element = add(element, multiply(_up_to(last), self._factor(run.step)))
+        with self._where(is_some) as is_entered:
+            if is_entered and touched.guarded is None:
+                self._note(touched.buffer, element)
+            elif is_entered and touched.guarded is not None:
+                self._touch_groups(touched.buffer, element, touched.guarded)
+
+    def _touch_groups(self, buffer: SSAValue, element: Interval, groups: Guarded) -> None:
+        """Where the first group is valid, and so many more as are."""
+        left = subtract(self.value(groups.valid), exactly(groups.first + 1))
+        with self._where(less(exactly(0), left, or_equal=True)) as is_entered:
+            if is_entered:
+                last = smallest(floor_divide(left, exactly(groups.size), self.active), exactly(groups.count - 1))
+                step = multiply(self._factor(groups.stride), exactly(groups.step))
+                self._note(buffer, add(element, multiply(_up_to(last), step)))
+
+    def _factor(self, one: Factor) -> Interval:
+        return self.value(one) if isinstance(one, SSAValue) else exactly(one)
+
+    def _note(self, buffer: SSAValue, element: Interval) -> None:
+        before = self._found.get(buffer, ())
+        if before is None or element.low is None or element.high is None:
+            self._found[buffer] = None
+            return
+        ends = (_active(element.low, self.active).min(), _active(element.high, self.active).max())
+        low, high = map(int, ends)
+        self._found[buffer] = (min(low, *before[:1]), max(high, *before[1:])) if before else (low, high)
+
+
+def _active(ends: Ends, active: Mask) -> Ends:
+    shape = np.broadcast_shapes(ends.shape, active.shape)
+    return np.broadcast_to(ends, shape)[np.broadcast_to(active, shape)]
+
+
+def _up_to(last: Interval) -> Interval:
+    return Interval(exactly(0).low, last.high)
+
+
+def _of_threads(value: Interval, other: Callable[[Ends], Ends]) -> Interval:
+    """For each thread what another one has."""
+    low, high = (
+        end if end is None or end.shape[1] == 1 else end[:, other(np.arange(end.shape[1], dtype=np.int64))]
+        for end in (value.low, value.high)
+    )
+    return Interval(low, low if value.exact is not None else high)
+
+
+def _anything(type_: Attribute) -> Interval:
+    bits = _bits(type_)
+    if isinstance(type_, IntegerType) and bits < _WORD:
+        if bits == 1 or type_ == IntegerType(bits, Signedness.UNSIGNED):
+            return between(0, 2**bits - 1)
+        if type_ == IntegerType(bits, Signedness.SIGNED):
+            return between(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return ANY
+
+
+def _bits(type_: Attribute) -> int:
+    return type_.bitwidth if isinstance(type_, IntegerType) else _WORD
+
+
+def _attribute(kernel: FuncOp, name: str, default: int) -> int:
+    given = kernel.attributes.get(name)
+    return given.value.data if isinstance(given, IntegerAttr) else default
