@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
@@ -35,10 +36,22 @@ class IndexValues(ABC):
         self.ranges = Quotients()
         self.values: dict[SSAValue, Polynomial] = {}
         self.threads = prod(block)
+        self.radices = [1]
+        """What the digits of a thread's number count."""
+        self._thread: Polynomial | None = None
 
     @abstractmethod
     def require(self, expression: Polynomial) -> None:
         """Note that an expression must be at least 0 for the rules that are used to hold."""
+
+    def thread(self) -> Polynomial:
+        """The number of a thread, as the sum of its digits."""
+        if self._thread is None:
+            self._thread = ZERO
+            for radix, following in pairwise([*self.radices, self.threads]):
+                digit = self.ranges.varying(ZERO, Polynomial.constant(following // radix - 1))
+                self._thread += digit.scaled(radix)
+        return self._thread
 
     def value(self, of: SSAValue) -> Polynomial:
         """The expression of an integer; an unknown one where nothing is known."""
@@ -173,7 +186,7 @@ def _slot(values: IndexValues, op: Operation) -> None:
 
 
 def _thread(values: IndexValues, op: Operation) -> None:
-    values.values[op.results[0]] = values.ranges.varying(ZERO, Polynomial.constant(values.threads - 1))
+    values.values[op.results[0]] = values.thread()
 
 
 def _blocks(values: IndexValues, op: GridSizeOp | BlockIdOp) -> Polynomial:

@@ -15,7 +15,7 @@ from typing import cast
 from mlirt.builder.build_keys import own_sources
 from mlirt.builder.extents.contract import Record, contract_from
 from mlirt.builder.extents.kernel_reader import FULL_EFFORT, NOTHING_KNOWN, KernelReader
-from mlirt.builder.extents.launch_reader import LaunchReader, TooMuchWork
+from mlirt.builder.extents.launch_reader import MAX_WORK, LaunchReader, TooMuchWork
 from mlirt.builder.extents.ranges import Effort
 from mlirt.builder.kernel_cache import KernelCache, key_of, versions
 from mlirt.dialects.kernel.core import FuncOp
@@ -50,20 +50,24 @@ class KeptContracts:
             self._found[key] = self._new(key, kernel, signed, constants, grid, effort) if kept is None else _read(kept)
         return self._found[key]
 
-    def of_launch(self, kernel: FuncOp, constants: Mapping[int, int], grid: Mapping[int, int]) -> Record | None:
-        """The contract of launches whose numbers are all known; None where they are too large to be followed."""
-        numbers = sorted(constants.items()), sorted(grid.items())
+    def of_launch(
+        self, kernel: FuncOp, constants: Mapping[int, int], grid: Mapping[int, int], most: int = MAX_WORK
+    ) -> Record | None:
+        """The contract of launches whose numbers are all known; None where following them takes too many numbers."""
+        numbers = sorted(constants.items()), sorted(grid.items()), most
         key = key_of("launch", own_sources(), versions("xdsl"), self._text(kernel), json.dumps(numbers))
         if key not in self._found:
             kept = self._cache.get(key, _is_contract)
-            self._found[key] = self._followed(key, kernel, constants, grid) if kept is None else _read(kept)
+            self._found[key] = self._followed(key, kernel, constants, grid, most) if kept is None else _read(kept)
         record, is_too_large = self._found[key]
         return None if is_too_large else record
 
-    def _followed(self, key: str, kernel: FuncOp, constants: Mapping[int, int], grid: Mapping[int, int]) -> Found:
+    def _followed(
+        self, key: str, kernel: FuncOp, constants: Mapping[int, int], grid: Mapping[int, int], most: int
+    ) -> Found:
         self.read += 1
         try:
-            found = contract_from(LaunchReader(kernel, constants, [grid[axis] for axis in sorted(grid)])), False
+            found = contract_from(LaunchReader(kernel, constants, [grid[axis] for axis in sorted(grid)], most)), False
         except TooMuchWork:
             found = dict[str, object](), True
         self._cache.put(key, json.dumps(found).encode())

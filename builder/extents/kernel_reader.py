@@ -15,6 +15,7 @@ from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_intege
 from mlirt.builder.extents.numbers import MAX_NUMBER, Numbers
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.ranges import Effort
+from mlirt.builder.extents.thread_digits import thread_radices
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
 from mlirt.builder.extents.unknowns import Facts, Side
 from mlirt.builder.plan_writer.manifest import block_shape
@@ -64,6 +65,7 @@ class KernelReader(IndexValues):
         super().__init__(block_shape(kernel))
         self.ranges.effort = effort
         self.kernel, self.signed, self.constants, self._grid = kernel, signed, constants, grid
+        self.radices = thread_radices(kernel, self.threads)
         self.accesses: list[Access] = []
         self.conditions: list[Condition] = []
         self._facts: Facts = ()
@@ -334,6 +336,11 @@ class KernelReader(IndexValues):
         if touched.is_unknown:
             self.accesses.append(Access(touched.buffer, None, None, self._guards))
             return
+        facts = () if touched.only_where is None else (self.value(touched.only_where).plus(-1),)
+        with self._where(facts=facts, guards=self._guards_of(facts)):
+            self._touch_elements(touched)
+
+    def _touch_elements(self, touched: Touched) -> None:
         first = ZERO
         for index, factor in touched.terms:
             first = first + self._factor(index) * self._factor(factor)

@@ -24,7 +24,6 @@ from mlirt.builder.extents.intervals import (
     Mask,
     add,
     between,
-    both,
     choose,
     exactly,
     floor_divide,
@@ -48,8 +47,8 @@ from mlirt.dialects.kernel.warpgroup import WarpValueOp
 
 _AT_ONCE = 1 << 18
 """Threads."""
-_MAX_WORK = 1 << 30
-"""How many numbers a launch may take, all ops and threads together, before the rest is unknown."""
+MAX_WORK = 1 << 30
+"""How many numbers following a launch may take, all ops and threads together."""
 _WORD = 64
 
 
@@ -60,10 +59,10 @@ class TooMuchWork(Exception):
 class LaunchReader:
     """What a launch touches; `arguments` are its integers by place, `grid` its blocks along x, y and z.
 
-    Raises `TooMuchWork`.
+    Raises `TooMuchWork` beyond so many numbers.
     """
 
-    def __init__(self, kernel: FuncOp, arguments: Mapping[int, int], grid: Sequence[int]) -> None:
+    def __init__(self, kernel: FuncOp, arguments: Mapping[int, int], grid: Sequence[int], most: int = MAX_WORK) -> None:
         self.kernel, self.constants, self.signed = kernel, arguments, frozenset[int]()
         self.numbers = Numbers()
         self._grid = [*grid, 1, 1][:3]
@@ -71,7 +70,7 @@ class LaunchReader:
         self._index_limit = 1 << (_attribute(kernel, "index_bits", _WORD) - 1)
         self._needed = NeededValues(kernel)
         self._found: dict[SSAValue, tuple[int, int] | None] = {}
-        self._work = 0
+        self._work, self._most = 0, most
         self.values: dict[SSAValue, Interval] = {}
         self.active: Mask = np.ones((1, 1), bool)
         at_once = max(1, _AT_ONCE // self._threads)
@@ -113,7 +112,7 @@ class LaunchReader:
 
     def _set(self, value: SSAValue, interval: Interval) -> None:
         self._work += interval.size
-        if self._work > _MAX_WORK:
+        if self._work > self._most:
             raise TooMuchWork
         self.values[value] = interval if self._fits(value.type, interval) else _anything(value.type)
 
@@ -261,17 +260,16 @@ class LaunchReader:
         if touched.is_unknown:
             self._found[touched.buffer] = None
             return
-        element, is_some = exactly(0), exactly(1)
+        element, only = exactly(0), touched.only_where
         for index, factor in touched.terms:
             element = add(element, multiply(self._factor(index), self._factor(factor)))
         for run in touched.runs:
             count = self._factor(run.counts[0])
             for one in run.counts[1:]:
                 count = smallest(count, self._factor(one))
-            is_some = both(is_some, less(exactly(0), count))
             last = largest(subtract(count, exactly(1)), exactly(0))
             element = add(element, multiply(_up_to(last), self._factor(run.step)))
-        with self._where(is_some) as is_entered:
+        with self._where(exactly(1) if only is None else less(exactly(0), self.value(only))) as is_entered:
             if is_entered and touched.guarded is None:
                 self._note(touched.buffer, element)
             elif is_entered and touched.guarded is not None:

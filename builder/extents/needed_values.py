@@ -77,5 +77,6 @@ def _numbers(touched: Touched) -> Iterator[SSAValue]:
         *(factor for term in touched.terms for factor in term),
         *(factor for run in touched.runs for factor in (*run.counts, run.step)),
         *(() if guarded is None else (guarded.valid, guarded.stride)),
+        touched.only_where,
     ]
     yield from (one for one in factors if isinstance(one, SSAValue))

@@ -35,6 +35,8 @@ class Quotients(Ranges):
             if rest.value is not None:
                 return whole
             found = self._quotient(rest, right)
+            if found.value is not None:
+                return whole + found
             if not self.is_given(whole) and not self.is_given(found):
                 self._limit_quotient(found, left, right, whole)
             return whole + found
@@ -62,6 +64,9 @@ class Quotients(Ranges):
         by = self.number_of(right)
         low, high = self.least(left, self.facts), self.most(left, self.facts)
         ends = [None if one is None else self.given(self.numbers.floor_divide(one, by)) for one in (low, high)]
+        least, most = ends
+        if least is not None and most is not None and least.value is not None and least.key == most.key:
+            return least
         found = self.varying(*ends, quotient=(left, right))
         self.unknowns[-1].is_natural = self.unknowns[-1].is_natural or (
             self.is_natural(left) and self.is_natural(right)

@@ -263,7 +263,12 @@ def _multiples_near(
     """
     times = factor.divided(divisor)
     if times is not None:
-        return [(times, Polynomial({}))]
+        found = [(times, Polynomial({}))]
+        if times.value is not None and abs(times.value) > 1:
+            # Where the remainder is subtracted: 2 q d - x is q d - x % d.
+            sign = 1 if times.value > 0 else -1
+            found.append((times.plus(-sign), divisor.scaled(sign)))
+        return found
     if not factor.value or not divisor.value or (abs(factor.value) < divisor.value and not to_high):
         return []
     below = factor.value // divisor.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -25,6 +26,8 @@ _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 """What a length that only a run knows is tried as."""
 _EFFORTS = (Effort(200, 2500), Effort(1000, 6000))
 """How long bounds of kernels for GPUs are looked for: wide ones mostly do."""
+_QUICK = 1 << 25
+"""Numbers that following a launch may take: half a second. Formulas come next, and as many numbers as it takes last."""
 _MAX_CONTRACTS = 16
 """Of one kernel: where its launches differ more, there is one contract for all."""
 
@@ -96,21 +99,39 @@ def _for_gpu(
         launches = [manifest.launches[i] for i in group]
         bound = [one for one in numbers.launches if one[1].index in group]
         constants, grid = _constants(launches), _known_grid(launches)
-        followed = known.of_launch(kernel, constants, grid) if _is_known(launches[0], constants, grid) else None
-        if followed is not None and not followed["unproved"]:
-            found.append(head | followed)
-            _check_inside(kernel, found[-1], bound, manifest)
-            continue
-        for effort in _EFFORTS:
-            contract, is_cut_short = known.of(kernel, numbers.signed, constants, grid, effort)
-            found.append(_tried(head, head | contract, bound))
-            if not found[-1]["unproved"] or not is_cut_short:
-                break
-        if followed is not None:
-            _check_complete(kernel.sym_name.data, found[-1], launches[0].layer)
-        elif found[-1]["unproved"]:
-            _check_each(kernel, head, bound, manifest, known)
+        is_known = _is_known(launches[0], constants, grid)
+        contract = _followed(kernel, head, constants, grid, known) if is_known else None
+        if contract is None:
+            for effort in _EFFORTS:
+                formulas, is_cut_short = known.of(kernel, numbers.signed, constants, grid, effort)
+                contract = _tried(head, head | formulas, bound)
+                if not contract["unproved"] or not is_cut_short:
+                    break
+            assert contract is not None
+            if contract["unproved"] and is_known:
+                whole = known.of_launch(kernel, constants, grid)
+                if whole is not None:
+                    contract = head | whole
+                    _check_complete(kernel.sym_name.data, contract, launches[0].layer)
+            elif contract["unproved"]:
+                _check_each(kernel, head, bound, manifest, known)
+        if is_known:
+            _check_inside(kernel, contract, bound, manifest)
+        found.append(contract)
     return [one for one in found if not one["unproved"]] or found[:1]
+
+
+def _followed(
+    kernel: FuncOp,
+    head: dict[str, object],
+    constants: Mapping[int, int],
+    grid: Mapping[int, int],
+    known: KeptContracts,
+    most: int = _QUICK,
+) -> dict[str, object] | None:
+    """The contract of a launch of which everything is known; None where that takes too long, or proves too little."""
+    found = known.of_launch(kernel, constants, grid, most)
+    return None if found is None or found["unproved"] else head | found
 
 
 def _is_known(launch: Launch, constants: Mapping[int, int], grid: Mapping[int, int]) -> bool:
@@ -127,11 +148,12 @@ def _check_each(
     known: KeptContracts,
 ) -> None:
     """Launches of which nothing is proved, for the lengths that they are tried with."""
-    for binding, launch in launches:
+    for binding, launch in sorted(launches, key=lambda one: prod(one[1].grid)):
         constants = {place: one for place, one in enumerate(launch.args) if isinstance(one, int)}
-        followed = known.of_launch(kernel, constants, dict(enumerate(launch.grid)))
-        if followed is not None and not followed["unproved"]:
-            _check_inside(kernel, head | followed, [(binding, launch)], manifest)
+        contract = _followed(kernel, head, constants, dict(enumerate(launch.grid)), known, _QUICK // 32)
+        if contract is None:
+            break  # larger ones would take longer
+        _check_inside(kernel, contract, [(binding, launch)], manifest)
 
 
 def _check_inside(

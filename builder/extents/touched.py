@@ -62,6 +62,8 @@ class Touched:
     terms: tuple[tuple[Factor, Factor], ...] = ()
     runs: tuple[Run, ...] = ()
     guarded: Guarded | None = None
+    only_where: SSAValue | None = None
+    """Nothing is touched where this is not more than 0."""
     is_unknown: bool = False
 
 
@@ -194,7 +196,7 @@ def _even_runs(numbers: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
 def _copy_async(op: CopyAsyncOp) -> Iterator[Touched]:
     count = op.count.value.data
     yield Touched(op.target, _at(op.target_index), (Run((count,)),))
-    yield Touched(op.source, _at(op.source_index), (Run(_rows(count, op.valid)),))
+    yield Touched(op.source, _at(op.source_index), (Run(_rows(count, op.valid)),), only_where=op.valid)
 
 
 def _send_flagged(op: SendFlaggedOp) -> Iterator[Touched]:

@@ -81,8 +81,8 @@ def test_launches_whose_numbers_are_known_are_followed_once(tmp_path: Path) -> N
 
 
 def test_what_is_too_large_to_be_followed_is_known_to_be(tmp_path: Path) -> None:
-    with mock.patch("mlirt.builder.extents.launch_reader._MAX_WORK", 10):
-        assert KeptContracts(KernelCache(tmp_path)).of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}) is None
+    assert KeptContracts(KernelCache(tmp_path)).of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}, 10) is None
     later = KeptContracts(KernelCache(tmp_path))
-    assert later.of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}) is None
+    assert later.of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}, 10) is None
     assert later.read == 0
+    assert later.of_launch(parse_kernel(_KERNEL), {2: 8}, {0: 1}) is not None

@@ -221,7 +221,6 @@ kernel.func @wraps(%x: memref<?xf32>, %n: index) attributes {block_size = 32 : i
     assert not contract_of_launch(text, (1 << 28,), (1,))[0].unproved
 
 
-def test_launches_that_are_too_large_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch_reader, "_MAX_WORK", 1000)
+def test_launches_that_are_too_large_are_not_followed() -> None:
     with pytest.raises(TooMuchWork):
-        LaunchReader(parse_kernel(PERSISTENT), {1: 4000, 2: 32}, (4,))
+        LaunchReader(parse_kernel(PERSISTENT), {1: 4000, 2: 32}, (4,), 1000)
