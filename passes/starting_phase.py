@@ -33,6 +33,24 @@ def starting_phase(module: ModuleOp, text: str = "") -> str:
     return after if names.index(after) >= names.index(found) else found
 
 
+def check_start(module: ModuleOp, phase: str) -> None:
+    """Raise `InvalidInputError` where IR is beyond the ops that a phase works on, or not yet there."""
+    least, names = _by_dialects(module), phase_names()
+    if least in ("layout", "lowering"):
+        least = "fusion"  # whose passes leave launches alone that are there already
+    if names.index(phase) < names.index(least):
+        held = "kernels" if least == "memory" else "launches"
+        raise InvalidInputError(
+            f"this IR holds {held}, and cannot start at {phase}: the first phase is {least} or later"
+        )
+    if phase == "memory" != least and _holds_work(module):
+        raise InvalidInputError("this IR holds no kernels, and cannot start at memory: the first phase is earlier")
+
+
+def _holds_work(module: ModuleOp) -> bool:
+    return any(op.dialect_name() in ("trt", "fused") and op.name not in _ANYWHERE for op in module.walk())
+
+
 def phase_of_dump(text: str) -> str | None:
     """The phase that left a text, where it is a dump."""
     return _in_head(text, _PHASE, phase_names())
