@@ -85,7 +85,9 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
     parser.add_argument("--print-op-generic", action="store_true", help="print ops in the generic form")
-    parser.add_argument("--print-debuginfo", action="store_true", help="print the locations: the names of the layers")
+    parser.add_argument(
+        "--print-debuginfo", action="store_true", help="print the locations: the names of the layers; in dumps too"
+    )
     parser.add_argument("--version", action="version", version=f"rt-opt {__version__}")
 
 

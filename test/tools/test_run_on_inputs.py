@@ -258,3 +258,13 @@ def test_a_precision_that_is_chosen_by_earlier_phases_is_warned_of(
     dumped(folder)
     with pytest.warns(UserWarning, match=f"{precision} changes nothing: .* and this IR starts at layout"):
         mlirt.compile("dumps/03-fusion.mlir", target, precision=precision)
+
+
+def test_dumps_with_locations_have_the_layers_names(folder: Path) -> None:
+    _write_small_network(folder)
+    flags = ["--to=fusion", "--dump-phases=dumps", "--print-debuginfo", "-o", "/dev/null"]
+    assert rt_opt.main(["small.onnx", *flags]) == 0
+    engines = [mlirt.compile(f"dumps/{name}.mlir", "cpu") for name in ("00-import", "03-fusion")]
+    for engine in engines:
+        assert isinstance(engine, mlirt.Engine)
+        assert {"conv1 + norm1 + relu1", "conv2 + norm2 + add2 + relu2"} <= {layer["name"] for layer in engine.layers}
