@@ -225,7 +225,7 @@ def _add_run(add: Add) -> None:
         type=files,
         default={},
         metavar="SPEC",
-        help="files of inputs, such as name:file.npy,other:file.bin",
+        help="files of inputs, such as name:file.npy,other:file.bin; of an .npz the array of that name or the only one",
     )
     add("--iterations", type=natural, default=10, metavar="N", help="measure at least N runs; default: %(default)s")
     add(

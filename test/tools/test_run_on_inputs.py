@@ -33,6 +33,7 @@ func.func @second(%a: tensor<2xf32>, %b: tensor<?xi32, #trt.dims<["n"]>>)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("two.mlir").write_text(TWO, encoding="utf-8")
+    Path("bad.npz").write_bytes(b"PK\x03\x04 and no more")
     return tmp_path
 
 
@@ -155,6 +156,10 @@ def test_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--run=cpu", "--function=first", "--input=x"], "--input=x: expected FILE.npz, NAME=FILE.npy"),
         (["--run=cpu", "--function=first", "--input=x=random:a"], "--input=x=random:a: expected"),
         (["--run=cpu", "--function=first", "--input=x=none.npy"], "--input: cannot read none.npy: No such file"),
+        (
+            ["--run=cpu", "--function=first", "--input=x=bad.npz"],
+            "--input: cannot read bad.npz: File is not a zip file",
+        ),
         (["--run=cpu", "--function=first", "--input=x=zeros", "--output=o.txt"], "ends in .npz or .json"),
         (["--input=x=zeros"], "--input is for running: add --run=reference, --run=cpu or --run=cuda"),
         (["--run=cpu"], "nothing to run: expected a function without arguments, or --input=NAME=random:0"),
