@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from shlex import quote
 
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.passes.phases import PRECISIONS, TARGETS
@@ -243,16 +244,16 @@ def _reduce(arguments: argparse.Namespace) -> int:
         test, suspected = reduce.differs(arguments.bound), reduce.suspects(case, arguments.bound)
     found = reduce.reduced(case, test, print, suspected)
     path = reduce.write_network(found, Path(arguments.output))
-    inputs = f" --input={path.with_suffix('.npz')}" if found.feeds else ""
+    inputs = f" --input={quote(str(path.with_suffix('.npz')))}" if found.feeds else ""
     count = reduce.layer_count(found)
-    again = f"rt-opt {path} --run={arguments.target}{inputs}{_plugins(arguments)}"
+    again = f"rt-opt {quote(str(path))} --run={arguments.target}{inputs}{_plugins(arguments)}"
     print(f"{count} layer{'' if count == 1 else 's'}: {path}; {again}")
     return 0
 
 
 def _plugins(arguments: argparse.Namespace) -> str:
     """The flags for the plugins, without which a command would not do the same."""
-    return "".join(f" --load-pass-plugin={file}" for file in arguments.load_pass_plugin)
+    return "".join(f" --load-pass-plugin={quote(file)}" for file in arguments.load_pass_plugin)
 
 
 if __name__ == "__main__":

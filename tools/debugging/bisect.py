@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.atomic_file import write_atomically
@@ -113,4 +114,4 @@ def write_case(case: Case, finding: Finding, path: Path) -> str:
     module = case.after(finding.number - 1)
     write_weights(module, case.ctx, path.with_suffix(".safetensors"))
     write_atomically(path, [module_text(module, debuginfo=True).encode()])
-    return f"rt-opt {path} -p '{finding.name}'"
+    return f"rt-opt {quote(str(path))} -p '{finding.name}'"
