@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import CHECKS, find_phase, phase_names
+from mlirt.passes.plugin_layers import level_of
 
 # The first lines of a dump (passes/phase_dumps.py).
 _DUMPED = re.compile(r"\A(?P<head>(//[^\n]*\n)+)")
@@ -48,7 +49,7 @@ def check_start(module: ModuleOp, phase: str) -> None:
 
 
 def _holds_work(module: ModuleOp) -> bool:
-    return any(op.dialect_name() in ("trt", "fused") and op.name not in _ANYWHERE for op in module.walk())
+    return any(level_of(op) in ("trt", "fused") and op.name not in _ANYWHERE for op in module.walk())
 
 
 def phase_of_dump(text: str) -> str | None:
@@ -76,12 +77,12 @@ def _in_head(text: str, pattern: re.Pattern[str], known: tuple[str, ...]) -> str
 
 def _leaves(phase: str, module: ModuleOp) -> bool:
     legal = find_phase(phase).legal
-    return all(op.name in legal or op.dialect_name() in legal for op in module.walk())
+    return all(op.name in legal or level_of(op) in legal for op in module.walk())
 
 
 def _by_dialects(module: ModuleOp) -> str:
     ops = [op for op in module.walk() if op.name not in _ANYWHERE]
-    held = {op.dialect_name() for op in ops}
+    held = {level_of(op) for op in ops}
     if held & {"plan", "kernel"}:
         if held & {"trt", "fused"}:
             names = sorted(held & {"plan", "kernel", "trt", "fused"})
