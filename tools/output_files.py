@@ -37,7 +37,10 @@ def write_page(folder: str, title: str, history: PassHistory, problems: Sequence
     """Write the page of the passes that ran as `index.html` of a folder, which is made if it is not there."""
     from mlirt.tools.pass_view.page import page
 
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"--html={folder}: cannot make the folder: {error.strerror}") from error
     write_file(Path(folder) / "index.html", [page(title, history.passes, "\n".join(problems)).encode()])
 
 

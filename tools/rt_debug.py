@@ -19,7 +19,7 @@ from mlirt.tools.tool_main import tool_main
 
 COMMANDS = {
     "compare": "compare each tensor of the compiled network, layer by layer",
-    "bisect": "find the pass or the kernel that makes the outputs wrong",
+    "bisect": "find the pass or the kernel that makes the outputs wrong, or crashes",
     "repeat": "find the launch whose result differs from run to run, or whose kernel does from build to build",
     "reduce": "write the smallest part of the network that still fails",
 }
@@ -116,7 +116,8 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         action="append",
         default=[],
-        help="an array to run on: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
+        help="an array to run on: NAME=FILE.npy, NAME=FILE.npz, FILE.npz, NAME=random:SEED or NAME=zeros (default: "
+        "random); may be given again",
     )
     parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help=_SHAPES)
     parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
@@ -128,6 +129,8 @@ def _check(arguments: argparse.Namespace, given: Collection[str]) -> None:
             raise InvalidInputError(f"{flag} is a flag of {' and '.join(commands)}, not of {arguments.command}")
     if not arguments.bound >= 0:
         raise InvalidInputError(f"--bound={arguments.bound}: expected a number that is not negative")
+    if arguments.weights and not arguments.model.endswith(".mlir"):
+        raise InvalidInputError("--weights is for IR: give FILE.mlir")
     if arguments.output and not arguments.output.endswith(".mlir"):
         raise InvalidInputError(f"-o {arguments.output}: expected a name that ends in .mlir")
     if arguments.command == "reduce" and not arguments.output:

@@ -15,6 +15,8 @@ from mlirt.builder.ir_input import is_ir, read_ir
 from mlirt.builder.reference_engine import ReferenceEngine
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names
+from mlirt.errors import InvalidInputError
+from mlirt.passes.phases import phase_names
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
@@ -59,6 +61,8 @@ class Case:
             module, first, _ = read_ir(Path(arguments.model), ctx, arguments.weights)
         else:
             module = load_network(ctx, InputFile(arguments.model))
+        if first is not None and _is_later(first, LAST):
+            raise InvalidInputError(f"this IR starts at {first}: expected that of a phase up to fusion")
         function = entry_function(module)
         specs = [InputSpec.parse(text) for text in arguments.input_arrays]
         named = {spec.name for spec in specs}
@@ -91,6 +95,8 @@ class Case:
     def after(self, count: int | None, last: str = LAST) -> ModuleOp:
         """The IR after so many passes, or after a phase."""
         module = self.module.clone()
+        if self.first is not None and _is_later(self.first, last):
+            return module
         options = PipelineOptions(self.target, self.precision, pipeline=self.pipeline, pass_limit=count)
         run_phases(module, self.ctx, self.first, last, options)
         return module
@@ -107,3 +113,7 @@ class Case:
         """IR, compiled for the target from a phase on."""
         options = BuildOptions(self.precision, first=first, pipeline=self.pipeline, temporary=True)
         return build(module.clone(), self.ctx, self.target, options)
+
+
+def _is_later(phase: str, other: str) -> bool:
+    return phase_names().index(phase) > phase_names().index(other)
