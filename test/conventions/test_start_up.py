@@ -77,6 +77,47 @@ def test_with_a_plugin_few_modules_are_imported(network: Path, tmp_path: Path) -
         assert count <= most, f"{count} modules of {package or 'all packages'} are loaded, expected at most {most}"
 
 
+_RULES = """\
+from dataclasses import dataclass
+
+from mlirt.dialects.trt.activation import ActivationOp
+from mlirt.passes.rules import Rule, RulePass, binary, layer, near, number, value
+
+x = value("x")
+
+
+@dataclass(frozen=True)
+class DropThreesPass(RulePass):
+    name = "drop-threes"
+    rules = (
+        Rule(binary("sum", x, number(3)), layer(ActivationOp, x, kind="relu")),
+        Rule(binary("prod", x, number(near(3))), layer(ActivationOp, x, kind="relu")),
+    )
+"""
+_SUM = """\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %three = trt.constant {value = dense<3.0> : tensor<4xf32>} : tensor<4xf32>
+  %a = trt.elementwise sum %x, %three : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = trt.elementwise prod %a, %three : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+def test_rules_about_numbers_import_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "threes.py").write_text(_RULES, encoding="utf-8")
+    (tmp_path / "sum.mlir").write_text(_SUM, encoding="utf-8")
+    script = (
+        "import sys; from mlirt.tools.rt_opt import main; code = main(sys.argv[1:]);"
+        f"print([name for name in {_HEAVY!r} if name in sys.modules], file=sys.stderr); sys.exit(code)"
+    )
+    arguments = ["sum.mlir", "--load-pass-plugin=threes.py", "-p", "drop-threes,canonicalize"]
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
+    assert done.stdout.count("relu") == 1  # of two one is left
+
+
 def test_start_up_time_is_reported(network: Path, record_property: Callable[[str, object], None]) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "mlirt.tools.rt_opt", str(network)], capture_output=True, check=True)
