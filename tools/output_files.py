@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,4 +54,6 @@ def write_output(text: str, path: str | None) -> None:
 
 def write_json(path: str, value: object) -> None:
     """Put a value into a JSON file."""
+    import json
+
     write_file(path, [json.dumps(value, indent=1).encode()])
