@@ -16,7 +16,9 @@ from mlirt.dialects.weights_file import read_weights, weights_beside, weights_in
 from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.passes.phases import find_phase
 from mlirt.passes.pipeline import check_ir
-from mlirt.passes.starting_phase import check_target, starting_phase, target_of_dump
+from mlirt.passes.starting_phase import check_start, check_target, starting_phase, target_of_dump
+
+_GIVE = "name their file: --weights=FILE.safetensors, or weights= in Python"
 
 
 def is_ir(model: object) -> bool:
@@ -48,9 +50,12 @@ def read_ir(
     missing = sorted(weights_in(module).keys() - known.keys())
     if missing:
         where = f"{file} lacks them" if file is not None else f"there is no {path.with_suffix('.safetensors').name}"
-        raise InvalidInputError(f"{path}: the IR names weights {missing[0]!r}, but {where}; give their file")
+        raise InvalidInputError(f"{path}: the IR names weights {missing[0]!r}, but {where}; {_GIVE}")
     name_entry(module, None)
-    return module, first if first is not None and find_phase(first) else starting_phase(module, text), text
+    if first is None:
+        return module, starting_phase(module, text), text
+    check_start(module, find_phase(first).name)
+    return module, first, text
 
 
 def refuse_other_target(text: str, first: str, target: str, asked: str) -> str:

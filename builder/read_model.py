@@ -15,8 +15,10 @@ from mlirt.builder.kept_state import KeptState, chosen_state
 from mlirt.builder.model_network import asked_precisions, imported
 from mlirt.builder.profiles import Profile, read_profiles, widest
 from mlirt.builder.usual_sizes import name_usual_sizes
+from mlirt.counted_warnings import warn
 from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
 from mlirt.errors import InvalidInputError
+from mlirt.passes.phases import phase_names
 from mlirt.passes.pipeline_edits import Pipeline
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def read_model_network(
         _refuse_for_ir(config)
         module, first, text = read_ir(Path(cast("str", model)), ctx, config.weights, config.from_phase)
         target = refuse_other_target(text, first, target, config.target)
+        _check_later_phase(module, config, target, first)
         pipeline = _checked(config, target, first)
     else:
         if config.weights is not None or config.from_phase is not None:
@@ -77,6 +80,23 @@ def _refuse_for_ir(config: BuildConfig) -> None:
     for name in ("input_shapes", "constants"):
         if getattr(config, name):
             raise InvalidInputError(f"{name} is for ONNX models; the inputs of IR are those that it says")
+
+
+def _check_later_phase(module: ModuleOp, config: BuildConfig, target: str, first: str) -> None:
+    """Refuse what is said of layers, and warn of precisions that are chosen by earlier phases than the first one."""
+    names = phase_names()
+    if names.index(first) <= names.index("fusion"):
+        return
+    for name in ("input_formats", "output_formats", "direct_io", "layer_precisions"):
+        if getattr(config, name):
+            raise InvalidInputError(f"{name} is for networks before the phase fusion, and this IR starts at {first}")
+    precisions = config.precision.split("+")
+    types = [value.type for op in module.walk() for value in (*op.operands, *op.results)]
+    held = {str(getattr(type_, "element_type", "")) for type_ in types}
+    if target == "cuda" and "fp16" in precisions and "f16" not in held:
+        warn(f"fp16 changes nothing: half precision is chosen in the phase fusion, and this IR starts at {first}")
+    if "int8" in precisions and not held & {"i8", "ui8"}:
+        warn(f"int8 changes nothing: it is chosen in the phase quantization, and this IR starts at {first}")
 
 
 def _checked(config: BuildConfig, target: str, first: str | None) -> Pipeline:

@@ -6,7 +6,6 @@ are that one's, and times that it does not say are made from that one's by the r
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import lru_cache
@@ -89,6 +88,8 @@ def _changed(text: str, change: str) -> tuple[str, float]:
 
 
 def _table(path: Path) -> dict[str, Any]:
+    import tomllib  # for a device that is named: rt-opt starts without it
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

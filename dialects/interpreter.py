@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError, title
 from mlirt.dialects.length_requirements import requirements_of
+from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.region_interpreter import execute, is_structural, restored
 from mlirt.dialects.regions import ControlOp, Terminator
 from mlirt.dialects.symbol_values import bind, symbol_values
@@ -253,7 +254,9 @@ class _Interpreter:
             self._define(op, operands)
         reference = getattr(op, "reference", None)
         if reference is None:
-            raise UnsupportedError("is not known to the interpreter: lower or remove it first")
+            brought = type(op).__module__ in {plugin.module.__name__ for plugin in active()}
+            what = "give its class a method reference(self, *arrays)" if brought else "lower or remove it first"
+            raise UnsupportedError(f"is not known to the interpreter: {what}")
         return reference(*operands)
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirt.passes.phases import CHECKS, PHASES
+from mlirt.passes.plugin_layers import level_of
 
 _BORDERS = {"convert-trt-to-fused": "fused", "convert-fused-to-kernel": "kernel"}
 _BEFORE = {"fused": "trt", "kernel": "fused"}
@@ -31,7 +32,7 @@ def unsuitable(pass_: ModulePass, module: ModuleOp) -> str | None:
     wanted = levels().get(pass_.name)
     if wanted is None or wanted not in _BEFORE:
         return None
-    held = {op.dialect_name() for op in module.walk() if op.name not in _NO_LAYERS}
+    held = {level_of(op) for op in module.walk() if op.name not in _NO_LAYERS}
     if wanted in held or (wanted == "kernel" and "plan" in held):
         return None
     higher = [one for one in ("fused", "trt") if one in held and one != wanted]

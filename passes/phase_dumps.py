@@ -18,10 +18,11 @@ from mlirt.passes.phases import Phase
 
 @dataclass
 class PhaseDumps:
-    """A folder of dumps; `weights` are those that the texts written so far name."""
+    """A folder of dumps, with `locations` if wanted; `weights` are those that the texts written so far name."""
 
     folder: Path
     target: str = "cpu"
+    locations: bool = False
     weights: dict[str, WeightsAttr] = field(default_factory=dict[str, WeightsAttr])
 
     def write(self, module: ModuleOp, number: int, phase: Phase, specs: Sequence[str]) -> None:
@@ -29,9 +30,10 @@ class PhaseDumps:
         from mlirt.dialects.xdsl_compat import module_text
 
         head = f"// phase {phase.name}: {phase.purpose}\n// passes: {','.join(specs)}\n// target: {self.target}\n"
+        text = head + module_text(module, debuginfo=self.locations)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.folder / f"{number:02}-{phase.name}.mlir", [(head + module_text(module)).encode()])
+            write_atomically(self.folder / f"{number:02}-{phase.name}.mlir", [text.encode()])
         except OSError as error:
             raise InvalidInputError(f"cannot write the phases to {self.folder}: {error.strerror}") from error
         self.weights |= weights_in(module)

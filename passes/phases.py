@@ -300,7 +300,10 @@ def find_phase(name: str) -> Phase:
     for phase in PHASES:
         if phase.name == name:
             return phase
-    raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}")
+    from difflib import get_close_matches  # for mistakes alone
+
+    close = "".join(f"; did you mean {one}?" for one in get_close_matches(name, phase_names(), 1))
+    raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}{close}")
 
 
 @dataclass(frozen=True)

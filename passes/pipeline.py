@@ -73,6 +73,7 @@ class PipelineOptions:
     instruments: Sequence[Instrument] = ()
     reproducer_folder: Path | None = None  # None: a new folder among the system's temporary ones
     dump_folder: Path | None = None  # every phase leaves its text here
+    dump_locations: bool = False  # with the names of the layers
     pass_limit: int | None = None  # run so many passes of all, and leave the others out
     frees_weights: bool = False  # of `run_phases`: nobody else needs the arrays that the module has at first
     pipeline: Pipeline = field(default_factory=Pipeline)  # of `run_phases`: the compiler's own, or a changed one
@@ -239,7 +240,9 @@ def run_phases(
     else:
         phases = pipeline_for(options.target, options.precision, first, last, options.machine)
     manager = _PassManager(module, ctx, options, _checked(module))
-    dumps = None if options.dump_folder is None else PhaseDumps(options.dump_folder, options.target)
+    dumps = None
+    if options.dump_folder is not None:
+        dumps = PhaseDumps(options.dump_folder, options.target, options.dump_locations)
     is_watched = dumps is not None or bool(options.instruments) or recorder() is not None
     try:
         with nullcontext() if is_watched else weights_of(ctx).freeing(everything=options.frees_weights):

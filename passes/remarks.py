@@ -7,7 +7,6 @@ as `--remarks` and `mlirt.compile(remarks=...)` do, these calls come back at onc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -141,6 +140,8 @@ class Remarks:
 
     def json(self) -> str:
         """The same as JSON."""
+        import json
+
         return json.dumps(self.records(), indent=1) + "\n"
 
     def of(self, kind: Kind, pass_name: str | None = None) -> list[Remark]:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.errors import InvalidInputError
 from mlirt.passes.phases import CHECKS, find_phase, phase_names
+from mlirt.passes.plugin_layers import level_of
 
 # The first lines of a dump (passes/phase_dumps.py).
 _DUMPED = re.compile(r"\A(?P<head>(//[^\n]*\n)+)")
@@ -31,6 +32,24 @@ def starting_phase(module: ModuleOp, text: str = "") -> str:
     names = phase_names()
     after = names[min(names.index(dumped) + 1, len(names) - 1)]
     return after if names.index(after) >= names.index(found) else found
+
+
+def check_start(module: ModuleOp, phase: str) -> None:
+    """Raise `InvalidInputError` where IR is beyond the ops that a phase works on, or not yet there."""
+    least, names = _by_dialects(module), phase_names()
+    if least in ("layout", "lowering"):
+        least = "fusion"  # whose passes leave launches alone that are there already
+    if names.index(phase) < names.index(least):
+        held = "kernels" if least == "memory" else "launches"
+        raise InvalidInputError(
+            f"this IR holds {held}, and cannot start at {phase}: the first phase is {least} or later"
+        )
+    if phase == "memory" != least and _holds_work(module):
+        raise InvalidInputError("this IR holds no kernels, and cannot start at memory: the first phase is earlier")
+
+
+def _holds_work(module: ModuleOp) -> bool:
+    return any(level_of(op) in ("trt", "fused") and op.name not in _ANYWHERE for op in module.walk())
 
 
 def phase_of_dump(text: str) -> str | None:
@@ -58,12 +77,12 @@ def _in_head(text: str, pattern: re.Pattern[str], known: tuple[str, ...]) -> str
 
 def _leaves(phase: str, module: ModuleOp) -> bool:
     legal = find_phase(phase).legal
-    return all(op.name in legal or op.dialect_name() in legal for op in module.walk())
+    return all(op.name in legal or level_of(op) in legal for op in module.walk())
 
 
 def _by_dialects(module: ModuleOp) -> str:
     ops = [op for op in module.walk() if op.name not in _ANYWHERE]
-    held = {op.dialect_name() for op in ops}
+    held = {level_of(op) for op in ops}
     if held & {"plan", "kernel"}:
         if held & {"trt", "fused"}:
             names = sorted(held & {"plan", "kernel", "trt", "fused"})

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.profiles import read_profiles
+from mlirt.errors import InvalidInputError
 from mlirt.tools.build_settings import measured_libraries
 from mlirt.tools.int8_build import precision_of
 from mlirt.tools.rt_exec_profiles import profiles_of
@@ -71,7 +72,17 @@ def config_of(arguments: Namespace, more: Mapping[str, Any]) -> BuildConfig:
         settings["tactic_sources"] = measured_libraries(arguments)
     if given.intersection(("memPoolSize", "workspace")):
         settings["workspace"] = arguments.memPoolSize.get("workspace", arguments.workspace)
-    return base.replace(**{**settings, **more})
+    try:
+        return base.replace(**{**settings, **more})
+    except InvalidInputError as error:
+        raise InvalidInputError(_as_flag(str(error), given)) from error
+
+
+def _as_flag(text: str, given: frozenset[str]) -> str:
+    """An error of a setting, with the name of the flag where one has said it."""
+    name, colon, rest = text.partition(":")
+    flags = [flag for flag, setting in _SAME.items() if flag in given and colon and setting == name]
+    return f"--{flags[0].replace('first', 'from').replace('_', '-')}:{rest}" if flags else text
 
 
 def device_of(arguments: Namespace) -> str | None:

@@ -26,15 +26,15 @@ def feeds_of(engine: EngineLike, arguments: Namespace) -> dict[str, Array]:
 
 
 def _run_shapes(engine: EngineLike, arguments: Namespace) -> dict[str, Shape]:
-    """The shape of each input: as given, as in its .npy file, the profile's usual one, or 1 for what is left open."""
-    from mlirt.tools.tensor_files import npy_shapes
+    """The shape of each input: as given, as in its file, the profile's usual one, or 1 for what is left open."""
+    from mlirt.tools.tensor_files import known_shapes
 
     names = [tensor.name for tensor in engine.inputs]
     for name in arguments.shapes:
         if name not in names:
             raise InvalidInputError(f"--shapes: the engine has no input {name!r}; its inputs are {names}")
     usual = _usual_shapes(engine) | {name: shapes[1] for name, shapes in profiles_of(arguments).items()}
-    known = {**usual, **npy_shapes(arguments.loadInputs), **arguments.shapes}
+    known = {**usual, **known_shapes(arguments.loadInputs), **arguments.shapes}
     return {tensor.name: known.get(tensor.name) or _default_shape(tensor) for tensor in engine.inputs}
 
 

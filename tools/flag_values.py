@@ -116,7 +116,7 @@ def _pairs(text: str, form: str) -> dict[str, str]:
 def natural(text: str) -> int:
     """A whole number that is not negative."""
     if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, got {text!r}")
     return int(text)
 
 

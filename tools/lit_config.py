@@ -17,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from mlirt.errors import InvalidInputError
@@ -60,7 +61,7 @@ def configure(config: Any = None, name: str | None = None) -> None:
 
 def plugin_flags(folder: Path) -> str:
     """`--load-pass-plugin=FILE` for each Python file of a folder that defines a class of `ModulePass`, by name."""
-    return " ".join(f"--load-pass-plugin={path}" for path in sorted(folder.glob("*.py")) if _has_pass(path))
+    return " ".join(f"--load-pass-plugin={quote(str(path))}" for path in sorted(folder.glob("*.py")) if _has_pass(path))
 
 
 def configured_folder(file: Path) -> Path | None:

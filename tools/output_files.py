@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +36,10 @@ def write_page(folder: str, title: str, history: PassHistory, problems: Sequence
     """Write the page of the passes that ran as `index.html` of a folder, which is made if it is not there."""
     from mlirt.tools.pass_view.page import page
 
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(f"--html={folder}: cannot make the folder: {error.strerror}") from error
     write_file(Path(folder) / "index.html", [page(title, history.passes, "\n".join(problems)).encode()])
 
 
@@ -52,4 +54,6 @@ def write_output(text: str, path: str | None) -> None:
 
 def write_json(path: str, value: object) -> None:
     """Put a value into a JSON file."""
+    import json
+
     write_file(path, [json.dumps(value, indent=1).encode()])

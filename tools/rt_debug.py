@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
 
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.passes.phases import PRECISIONS, TARGETS
@@ -17,12 +17,9 @@ from mlirt.tools.plugin_files import warn_on_standard_error
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, pass_plugins
 from mlirt.tools.tool_main import tool_main
 
-if TYPE_CHECKING:
-    from mlirt.tools.debugging.bisect import Finding
-
 COMMANDS = {
     "compare": "compare each tensor of the compiled network, layer by layer",
-    "bisect": "find the pass or the kernel that makes the outputs wrong",
+    "bisect": "find the pass or the kernel that makes the outputs wrong, or crashes",
     "repeat": "find the launch whose result differs from run to run, or whose kernel does from build to build",
     "reduce": "write the smallest part of the network that still fails",
 }
@@ -38,8 +35,31 @@ OTHERS = ("interpreter", "reference", "onnxruntime")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool; the result is the exit code: 0 where all is right, 1 for a difference or an error."""
-    return tool_main("rt-debug", argv, _parse_arguments, _work, lambda arguments: arguments.model)
+    """Run the tool; the result is the exit code: 0 where all is right, 1 for a difference, a crash or an error.
+
+    A command (`argv` is None) works in a child. Where that crashes it begins again, with a child for each candidate.
+    """
+    from mlirt.tools.debugging.apart import HAS_CHILDREN, CrashedError, apart
+
+    if argv is not None or not HAS_CHILDREN:
+        return _main(argv)
+    try:
+        return apart(lambda: _main(None))
+    except KeyboardInterrupt:
+        print("rt-debug: interrupted", file=sys.stderr)
+        return 130
+    except CrashedError as crash:
+        print(f"{crash}; from here on what may crash runs in processes of its own")
+        return _main(None, in_children=True)
+
+
+def _main(argv: Sequence[str] | None, *, in_children: bool = False) -> int:
+    def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+        arguments = _parse_arguments(argv)
+        arguments.in_children = in_children
+        return arguments
+
+    return tool_main("rt-debug", argv, parsed, _work, lambda arguments: arguments.model)
 
 
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -96,7 +116,8 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         action="append",
         default=[],
-        help="an array to run on: NAME=FILE.npy, FILE.npz, NAME=random:SEED, NAME=zeros (default: random)",
+        help="an array to run on: NAME=FILE.npy, NAME=FILE.npz, FILE.npz, NAME=random:SEED or NAME=zeros (default: "
+        "random); may be given again",
     )
     parser.add_argument("--shapes", type=shapes, default={}, metavar="SPEC", help=_SHAPES)
     parser.add_argument("--weights", metavar="FILE", help="the safetensors file of the weights of IR")
@@ -108,6 +129,8 @@ def _check(arguments: argparse.Namespace, given: Collection[str]) -> None:
             raise InvalidInputError(f"{flag} is a flag of {' and '.join(commands)}, not of {arguments.command}")
     if not arguments.bound >= 0:
         raise InvalidInputError(f"--bound={arguments.bound}: expected a number that is not negative")
+    if arguments.weights and not arguments.model.endswith(".mlir"):
+        raise InvalidInputError("--weights is for IR: give FILE.mlir")
     if arguments.output and not arguments.output.endswith(".mlir"):
         raise InvalidInputError(f"-o {arguments.output}: expected a name that ends in .mlir")
     if arguments.command == "reduce" and not arguments.output:
@@ -125,6 +148,8 @@ def _work(arguments: argparse.Namespace) -> int:
     check_output(arguments.output)
     with pass_plugins(arguments, warn_on_standard_error):
         commands = {"compare": _compare, "bisect": _bisect, "repeat": _repeat, "reduce": _reduce}
+        if arguments.in_children and arguments.command in ("compare", "repeat"):
+            return _find_crash(arguments)
         return commands[arguments.command](arguments)
 
 
@@ -172,7 +197,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
     if finding is None:
         print("nothing is wrong within the bound")
         return 0
-    _print_guilty(finding)
+    print("\n".join(finding.lines()))
     if finding.kind == "pass":
         again = f"--pass-limit={finding.number - 1}"
         print(f"  rt-opt .. --to layout {again} is the last IR that is right")
@@ -181,12 +206,13 @@ def _bisect(arguments: argparse.Namespace) -> int:
     return 1
 
 
-def _print_guilty(finding: Finding) -> None:
-    where = f" number {finding.number}" if finding.number else ""
-    error = f" ({finding.error:.3g} off)" if finding.error else ""
-    print(f"guilty: {finding.kind}{where}: {finding.name}{error}")
-    for layer in finding.layers:
-        print(f"  at {layer}")
+def _find_crash(arguments: argparse.Namespace) -> int:
+    """What to compare there is not where a run crashes: the result is what does."""
+    from mlirt.tools.debugging.case import Case
+    from mlirt.tools.debugging.crashes import crash_in
+
+    print("\n".join(crash_in(Case.of(arguments)).lines()))
+    return 1
 
 
 def _repeat(arguments: argparse.Namespace) -> int:
@@ -196,13 +222,14 @@ def _repeat(arguments: argparse.Namespace) -> int:
     finding = repeat(Case.of(arguments), arguments.runs, print)
     if finding is None:
         return 0
-    _print_guilty(finding)
+    print("\n".join(finding.lines()))
     return 1
 
 
 def _reduce(arguments: argparse.Namespace) -> int:
     from mlirt.tools.debugging import reduce
     from mlirt.tools.debugging.case import Case
+    from mlirt.tools.debugging.crashes import crash_in
 
     case = Case.of(arguments)
     suspected: Sequence[str] = ()
@@ -210,22 +237,26 @@ def _reduce(arguments: argparse.Namespace) -> int:
         test = reduce.script_says_so(arguments.test)
     elif arguments.error:
         test = reduce.fails_with(arguments.error)
+    elif case.in_children and (crash := crash_in(case)).crash:
+        print("\n".join(crash.lines()))
+        test = reduce.crashes_after_passes() if crash.kind == "pass" else reduce.crashes()
+        suspected = [name for layer in crash.layers for name in layer.split(" + ")]
     elif (after_passes := reduce.differs_after_passes(arguments.bound))(case):
         test = after_passes
     else:
         test, suspected = reduce.differs(arguments.bound), reduce.suspects(case, arguments.bound)
     found = reduce.reduced(case, test, print, suspected)
     path = reduce.write_network(found, Path(arguments.output))
-    inputs = f" --input={path.with_suffix('.npz')}" if found.feeds else ""
+    inputs = f" --input={quote(str(path.with_suffix('.npz')))}" if found.feeds else ""
     count = reduce.layer_count(found)
-    again = f"rt-opt {path} --run={arguments.target}{inputs}{_plugins(arguments)}"
+    again = f"rt-opt {quote(str(path))} --run={arguments.target}{inputs}{_plugins(arguments)}"
     print(f"{count} layer{'' if count == 1 else 's'}: {path}; {again}")
     return 0
 
 
 def _plugins(arguments: argparse.Namespace) -> str:
     """The flags for the plugins, without which a command would not do the same."""
-    return "".join(f" --load-pass-plugin={file}" for file in arguments.load_pass_plugin)
+    return "".join(f" --load-pass-plugin={quote(file)}" for file in arguments.load_pass_plugin)
 
 
 if __name__ == "__main__":

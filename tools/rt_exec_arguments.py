@@ -16,7 +16,7 @@ _FOR_BUILDING = (
     "config", "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
     "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
     "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit", "state", "markDebug",
-    "weights", "first", "remarks", "statistics", "remarks_output",
+    "weights", "first", "remarks", "statistics", "remarks_output", "load_pass_plugin",
 )  # fmt: skip
 
 
@@ -40,8 +40,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("give either --onnx=FILE or --loadEngine=FILE")
     building = [flag for flag in _FOR_BUILDING if getattr(arguments, flag)]
     if arguments.loadEngine and (building or arguments.target != "auto"):
-        spelt = {"first": "from", "pipeline_edit": "pipeline-edit", "remarks_output": "remarks-output"}
-        which = spelt.get(building[0], building[0]) if building else "target"
+        which = building[0].replace("first", "from").replace("_", "-") if building else "target"
         raise InvalidInputError(f"--{which} is for building, but --loadEngine loads an engine that is built")
     if arguments.loadEngine and arguments.sparsity == "force":
         raise InvalidInputError("--sparsity=force is for building, but --loadEngine loads an engine that is built")
@@ -51,6 +50,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("--calibData: calibrate the ONNX model, and give the cache that --calib writes")
     if arguments.timeDeserialize and not (arguments.loadEngine or arguments.saveEngine):
         raise InvalidInputError("--timeDeserialize needs a plan: add --loadEngine=FILE or --saveEngine=FILE")
+    if arguments.onnx and (arguments.dumpRefit or arguments.timeRefit) and not arguments.refit:
+        flag = "dumpRefit" if arguments.dumpRefit else "timeRefit"
+        raise InvalidInputError(f"--{flag} is for engines that keep their network: add --refit")
     if arguments.timingCacheFile and arguments.noBuilderCache:
         raise InvalidInputError("--timingCacheFile and --noBuilderCache contradict each other: give one of them")
     given = [bool(arguments.minShapes), bool(arguments.maxShapes)]

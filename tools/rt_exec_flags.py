@@ -95,7 +95,7 @@ def _add_calibration(add: Add) -> None:
         default="auto",
         help="how --calibData finds ranges; auto takes the one that loses least on samples; default: %(default)s",
     )
-    _add_shape_range(add, "ShapesCalib", "shapes while calibrating, of which the usual ones are used")
+    _add_shape_range(add, "ShapesCalib", "shapes while calibrating, which uses those of --optShapesCalib")
     add("--calibReport", metavar="FILE", help="write an HTML page about the calibration")
     add(
         "--accuracyTarget",
@@ -225,7 +225,7 @@ def _add_run(add: Add) -> None:
         type=files,
         default={},
         metavar="SPEC",
-        help="files of inputs, such as name:file.npy,other:file.bin",
+        help="files of inputs, such as name:file.npy,other:file.bin; of an .npz the array of that name or the only one",
     )
     add("--iterations", type=natural, default=10, metavar="N", help="measure at least N runs; default: %(default)s")
     add(

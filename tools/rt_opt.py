@@ -242,6 +242,7 @@ class _Driver:
             verify_each=arguments.verify_each,
             instruments=[LevelWarnings(warn_on_standard_error), *([dumps] if dumps.is_wanted() else [])],
             dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
+            dump_locations=arguments.print_debuginfo,
             pipeline=pipeline,
             pass_limit=arguments.pass_limit,
         )

@@ -52,6 +52,19 @@ def _check(arguments: argparse.Namespace) -> None:
     for flag, value in given.items():
         if value and not arguments.run:
             raise InvalidInputError(f"{flag} is for running: add --run=reference, --run=cpu or --run=cuda")
+    told = {
+        "--html": arguments.html,
+        "--pass-limit": arguments.pass_limit is not None,
+        "--remarks": arguments.remarks,
+        "--remarks-output": arguments.remarks_output,
+        "--statistics": arguments.statistics,
+    }
+    runs = arguments.passes is not None or arguments.to or arguments.first or arguments.dump_phases
+    for flag, value in told.items():
+        if value and not runs:
+            raise InvalidInputError(f"{flag} is for passes, and none run: add --to=PHASE or -p PIPELINE")
+    if arguments.weights and arguments.input.endswith(".onnx"):
+        raise InvalidInputError("--weights is for IR: an ONNX model has its own")
     if arguments.html and arguments.split_input_file:
         raise InvalidInputError("--html shows the passes over one module: leave --split-input-file out")
     if arguments.run_output and not arguments.run_output.endswith((".npz", ".json")):
@@ -85,7 +98,9 @@ def _add_input_and_output(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept ops of unknown dialects")
     parser.add_argument("--print-op-generic", action="store_true", help="print ops in the generic form")
-    parser.add_argument("--print-debuginfo", action="store_true", help="print the locations: the names of the layers")
+    parser.add_argument(
+        "--print-debuginfo", action="store_true", help="print the locations: the names of the layers; in dumps too"
+    )
     parser.add_argument("--version", action="version", version=f"rt-opt {__version__}")
 
 

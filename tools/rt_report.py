@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mlirt.errors import InvalidInputError
+from mlirt.passes.phases import PRECISIONS
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import natural, shapes
 from mlirt.tools.output_files import check_output, write_output
@@ -18,6 +19,7 @@ from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_f
 from mlirt.tools.tool_main import tool_main
 
 _BUILT = (".onnx", ".mlir")
+_OF_BUILDS = ("target", "precision", "first", "weights", "load_pass_plugin", "pipeline_edit")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,14 +56,26 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     compare("--compare-profile", metavar="FILE", help="times of its launches")
     built = parser.add_argument_group("for models and IR").add_argument
     built("--target", choices=("auto", "cpu", "cuda"), default="auto", help="what to build for (default: %(default)s)")
-    built("--precision", default="fp32", metavar="P", help="the precision: fp32, tf32, fp16 (default: %(default)s)")
+    built("--precision", choices=PRECISIONS, default="fp32", help="the precision of the build (default: %(default)s)")
     built("--from", dest="first", metavar="PHASE", help="of IR the first phase to run (default: the dialects tell)")
     built("--weights", metavar="FILE", help="of IR the safetensors file of the weights (default: beside it)")
     add_pass_plugin_flag(built)
     add_pipeline_edit_flag(built)
     add_plugins_flag(add)
     add("--verbose", action="store_true", help="print tracebacks of errors")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    _check(arguments, parser.given(sys.argv[1:] if argv is None else argv))
+    return arguments
+
+
+def _check(arguments: argparse.Namespace, given: Collection[str]) -> None:
+    files = [arguments.plan, arguments.compare or arguments.plan]
+    for name in _OF_BUILDS:
+        if name in given and not any(file.endswith(_BUILT) for file in files):
+            flag = "from" if name == "first" else name.replace("_", "-")
+            raise InvalidInputError(f"--{flag} is for what is built: give FILE.onnx or FILE.mlir")
+    if arguments.compare_profile and not arguments.compare:
+        raise InvalidInputError("--compare-profile has the times of another engine: give it with --compare")
 
 
 def _peaks(text: str) -> Peaks:
@@ -75,15 +89,6 @@ def _peaks(text: str) -> Peaks:
 
 
 def _report(arguments: argparse.Namespace) -> str:
-    files = [arguments.plan, arguments.compare or arguments.plan]
-    if not any(file.endswith(_BUILT) for file in files):
-        if arguments.first or arguments.weights or arguments.load_pass_plugin or arguments.pipeline_edit:
-            raise InvalidInputError(
-                "--from, --weights, --load-pass-plugin and --pipeline-edit are for what is built: give FILE.onnx or "
-                "FILE.mlir"
-            )
-    if arguments.compare_profile and not arguments.compare:
-        raise InvalidInputError("--compare-profile has the times of another engine: give it with --compare")
     subject, *others = subjects_of(arguments)
     return page(subject, others[0] if others else None, arguments.peak)
 

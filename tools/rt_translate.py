@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from mlirt.atomic_file import is_special
@@ -48,9 +48,19 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--from", dest="first", metavar="PHASE", help=f"the first phase of the pipeline: {', '.join(phase_names())}"
     )
-    parser.add_argument("--to", metavar="PHASE", help="the last phase of the pipeline")
+    parser.add_argument("--to", metavar="PHASE", help="the last phase of the pipeline, one of these too")
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    _check(arguments, parser.given(sys.argv[1:] if argv is None else argv))
+    return arguments
+
+
+def _check(arguments: argparse.Namespace, given: Collection[str]) -> None:
+    if arguments.print_pipeline and "input" in given:
+        raise InvalidInputError(f"--print-pipeline reads no file: leave {arguments.input} out")
+    for name, flag in (("target", "--target"), ("precision", "--precision"), ("first", "--from"), ("to", "--to")):
+        if name in given and not arguments.print_pipeline:
+            raise InvalidInputError(f"{flag} is for --print-pipeline; rt-opt runs passes")
 
 
 def _translate(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zipfile import BadZipFile
 
 from mlirt.errors import InvalidInputError
 
@@ -80,7 +81,7 @@ def _loaded(path: str) -> dict[str, Array]:
     try:
         loaded = np.load(path, allow_pickle=False)
         return {"": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error).split("\n")[0]
         raise InvalidInputError(f"--input: cannot read {Path(path)}: {reason}") from error
 

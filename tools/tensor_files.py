@@ -1,4 +1,4 @@
-"""Tensors on disk for rt-exec: inputs from .npy or raw .bin files (or random), outputs to JSON or .npz."""
+"""Tensors on disk for rt-exec: inputs from .npy, .npz or raw .bin files (or random), outputs to JSON or .npz."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zipfile import BadZipFile
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.data_types import numpy_dtype
@@ -39,18 +40,29 @@ def read_inputs(
     }
 
 
-def npy_shapes(paths: Mapping[str, str]) -> dict[str, Shape]:
-    """The shapes that the .npy files among `paths` have."""
-    return {name: _load_npy(name, path).shape for name, path in paths.items() if path.endswith(".npy")}
+def known_shapes(paths: Mapping[str, str]) -> dict[str, Shape]:
+    """The shapes of the arrays in the .npy and .npz files among `paths`."""
+    return {name: _load(name, path).shape for name, path in paths.items() if _has_arrays(path)}
 
 
-def _load_npy(name: str, path: str) -> Array:
+def _has_arrays(path: str) -> bool:
+    return path.lower().endswith((".npy", ".npz"))
+
+
+def _load(name: str, path: str) -> Array:
+    """The array of a .npy file, or that of this name or the only one in a .npz file."""
     import numpy as np
 
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        loaded: Array | Mapping[str, Array] = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        chosen = name if name in loaded or len(loaded) != 1 else next(iter(loaded))
+        if chosen in loaded:
+            return loaded[chosen]
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise InvalidInputError(f"--loadInputs: {name}: cannot read {path}: {_reason(error)}") from error
+    raise InvalidInputError(f"--loadInputs: {path} has no array {name!r}; it has {', '.join(loaded) or 'none'}")
 
 
 def _reason(error: Exception) -> str:
@@ -60,8 +72,8 @@ def _reason(error: Exception) -> str:
 def _read(tensor: TensorDescription, shape: Shape | None, path: str) -> Array:
     import numpy as np
 
-    if path.endswith(".npy"):
-        return np.ascontiguousarray(_load_npy(tensor.name, path))
+    if _has_arrays(path):
+        return np.asarray(_load(tensor.name, path), order="C")
     dtype = numpy_dtype(tensor.dtype)
     if shape is None:
         raise InvalidInputError(f"--loadInputs: {tensor.name}: a raw file has no shape; give it with --shapes")

@@ -38,7 +38,8 @@ INLINE_BYTES = 1024
 class Looks:
     """How often anybody has asked a constant of this process for its elements.
 
-    Verifiers ask by `ConstantOp.array` alone: one after which the count is the same depends on no elements.
+    Verifiers ask by `ConstantOp.array`, or for one number by `splat_of`: one after which the count is the same depends
+    on no elements.
     """
 
     count: int = 0

@@ -164,7 +164,10 @@ class Network:
         return Value(type_, hint=hint, _array=array)
 
     def emit(self, op: str, operands: Operands, **properties: object) -> Value:
-        """Append `trt.<op>` with one result, or compute it now where all its operands are known."""
+        """Append `trt.<op>` with one result, or compute it now where all its operands are known.
+
+        A name with a dot is that of a plugin's layer in another dialect.
+        """
         return self.emit_many(op, operands, 1, **properties)[0]
 
     def emit_as(self, type_: Tensor, op: str, operands: Operands, **properties: object) -> Value:
@@ -178,7 +181,7 @@ class Network:
     def _emit(
         self, op: str, operands: Operands, results: int | list[Tensor], properties: dict[str, object]
     ) -> list[Value]:
-        op_class = _op_class(f"trt.{op}")
+        op_class = _op_class(op if "." in op else f"trt.{op}")
         attributes = properties_of(op_class, properties)
         flat = [value for group in operands for value in _flattened(group)]
         types = self._types(op_class, operands, results, attributes)

@@ -6,7 +6,6 @@ import pkgutil
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -14,16 +13,16 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.locations import name_of
-from mlirt.dialects.pass_plugins import active
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import dims, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
-from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.errors import UnsupportedError
 from mlirt.passes.fusion import trt_to_fused
 from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Convert, require_known
+from mlirt.passes.plugin_layers import brought_conversions, level_of
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class ConvertTrtToFusedPass(ModulePass):
 
 
 def _convert(function: Operation, ctx: Context) -> None:
-    table = conversions() | _brought()
+    table = conversions() | brought_conversions()
     known = _known_symbols(function)
-    for layer in [inner for inner in function.walk() if inner.dialect_name() == "trt"]:
+    for layer in [inner for inner in function.walk() if level_of(inner) == "trt"]:
         if isinstance(layer, ConstantOp | DefineSizeOp | RequireOp | RequireLengthsOp):
             continue
         convert = table.get(type(layer))
@@ -74,17 +73,6 @@ def _known_symbols(function: Operation) -> frozenset[str]:
     types = [argument.type for region in function.regions for block in region.blocks for argument in block.args]
     given = {name for of in types if is_tensor(of) for length in dims(of) for name in symbols(length)}
     return frozenset(given | {op.symbol.data for op in function.walk() if isinstance(op, DefineSizeOp)})
-
-
-def _brought() -> dict[type[Operation], Convert]:
-    """The tables `CONVERSIONS` of the plugins that count now."""
-    table: dict[type[Operation], Convert] = {}
-    for plugin in active():
-        brought = getattr(plugin.module, "CONVERSIONS", {})
-        if not isinstance(brought, dict):
-            raise InvalidInputError(f"{plugin.path}: CONVERSIONS: expected a table such as {{MyLayerOp: convert}}")
-        table |= cast("dict[type[Operation], Convert]", brought)
-    return table
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Any, Self, TypeAlias
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.constant_values import array_of, splat_of
-from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor, numpy_dtype
+from mlirt.dialects.constant_values import array_of, rounded, splat_of
+from mlirt.dialects.tensor_types import dims, element_name, element_of, is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.rules.conditions import Condition, condition, spelt
 from mlirt.passes.rules.search import Search, Then, named
@@ -161,7 +161,7 @@ class Number(Pattern):
             return found is not None
         if isinstance(self.asked, Condition):
             return self.asked.test(found)
-        return bool(numpy_dtype(element_of(value.type)).type(self.asked) == found)
+        return rounded(self.asked, element_of(value.type)) == found
 
     def _text(self) -> str:
         return (

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.diagnostics import OperationError
 from mlirt.passes.phases import find_phase
+from mlirt.passes.plugin_layers import level_of
 
 
 @dataclass(frozen=True)
@@ -35,4 +36,4 @@ class VerifyLegalityPass(ModulePass):
 
 
 def _is_legal(op: Operation, legal: frozenset[str]) -> bool:
-    return op.name in legal or op.dialect_name() in legal
+    return op.name in legal or level_of(op) in legal

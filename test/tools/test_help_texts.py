@@ -121,3 +121,71 @@ def _said_of(tool: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
 def test_a_choice_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
     assert _main("rt-opt", ["-t", "sas"]) == 1
     assert "; did you mean sass? (rt-opt --help lists the flags)\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("rt-opt", ["a.mlir", "--html=page"], "--html is for passes, and none run: add --to=PHASE or -p PIPELINE"),
+        ("rt-opt", ["a.mlir", "--pass-limit=0"], "--pass-limit is for passes, and none run"),
+        ("rt-opt", ["a.onnx", "--weights=a.safetensors"], "--weights is for IR: an ONNX model has its own"),
+        ("rt-opt", ["a.mlir", "--to=cleanups"], "memory; did you mean cleanup?"),
+        ("rt-opt", ["a.mlir", "-p", "cse", "--pass-limit=-1"], "expected a whole number from 0 on, got '-1'"),
+        ("rt-translate", ["--print-pipeline", "a.onnx"], "--print-pipeline reads no file: leave a.onnx out"),
+        ("rt-translate", ["--import-onnx", "a.onnx", "--to=cleanup"], "--to is for --print-pipeline"),
+        ("rt-debug", ["compare", "a.onnx", "--weights=a.safetensors"], "--weights is for IR: give FILE.mlir"),
+        ("rt-report", ["a.plan", "-o", "a.html", "--target=cpu"], "--target is for what is built: give FILE.onnx"),
+        ("rt-report", ["a.onnx", "-o", "a.html", "--precision=fp61"], "did you mean fp16?"),
+        (
+            "rt-exec",
+            ["--onnx=a.onnx", "--dumpRefit"],
+            "--dumpRefit is for engines that keep their network: add --refit",
+        ),
+        ("rt-exec", ["--loadEngine=a.plan", "--load-pass-plugin=a.py"], "--load-pass-plugin is for building"),
+    ],
+)
+def test_flags_that_would_change_nothing(
+    tool: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in _said_of(tool, arguments, capsys)
+
+
+IR = """\
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("rt-opt", ["a.mlir", "-p", "cse", "--html=/proc/page"], "--html=/proc/page: cannot make the folder: "),
+        ("rt-exec", ["--onnx=a.mlir", "--target=cpu", "--from=layot"], "--from: there is no phase 'layot'"),
+        ("rt-report", ["a.mlir", "--target=cpu", "--from=layot", "-o", "a.html"], "there is no phase 'layot'"),
+        ("rt-debug", ["compare", "lowered.mlir"], "this IR starts at memory: expected that of a phase up to fusion"),
+    ],
+)
+def test_mistakes_with_ir(
+    tool: str,
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.mlir").write_text(IR, encoding="utf-8")
+    assert _main("rt-opt", ["a.mlir", "--to=lowering", "-o", "lowered.mlir"]) == 0
+    assert message in _said_of(tool, arguments, capsys)
+
+
+def test_compare_takes_ir_behind_the_phase_fusion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.mlir").write_text(IR, encoding="utf-8")
+    assert _main("rt-opt", ["a.mlir", "--to=fusion", "-o", "fused.mlir"]) == 0
+    assert _main("rt-debug", ["compare", "fused.mlir"]) == 0
+    assert capsys.readouterr().out.endswith("the tensor is within 0.001\n")

@@ -58,6 +58,10 @@ def test_a_folder_of_tests(tmp_path: Path) -> None:
     (below / "gpu.mlir").write_text(f"// REQUIRES: cuda\n{TEST}", encoding="utf-8")
     assert configured_folder(test) == tmp_path
     assert plugin_flags(tmp_path) == f"--load-pass-plugin={tmp_path / 'mark.py'}"
+    spaced = tmp_path / "my tests"
+    spaced.mkdir()
+    (spaced / "mark.py").write_bytes((tmp_path / "mark.py").read_bytes())
+    assert plugin_flags(spaced) == f"--load-pass-plugin='{spaced / 'mark.py'}'"
     assert rt_update_checks.main([str(test)]) == 0
     assert "attributes {marked}" in test.read_text()
     done = _lit(tmp_path)

@@ -315,7 +315,7 @@ def test_remarks_of_rt_opt(capsys: pytest.CaptureFixture[str]) -> None:
     assert rt_opt.main(["r.mlir", *passes, "--remarks", "--verify-diagnostics"]) == 0
     assert rt_opt.main(["r.mlir", "-p", "convert-trt-to-fused", "--remarks", "--verify-diagnostics"]) == 1
     assert "was not produced" in capsys.readouterr().err
-    assert rt_opt.main(["r.mlir", "--remarks=fuse-atention"]) == 1
+    assert rt_opt.main(["r.mlir", "-p", "cse", "--remarks=fuse-atention"]) == 1
     assert "did you mean fuse-attention" in capsys.readouterr().err
 
 

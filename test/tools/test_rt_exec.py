@@ -227,6 +227,21 @@ def test_a_file_that_is_no_array(tmp_path: Path, plan: str, capsys: pytest.Captu
     assert "cannot read" in failure(capsys, f"--loadEngine={plan}", f"--loadInputs=x:{tmp_path / 'x.npy'}")
 
 
+def test_inputs_from_npz(tmp_path: Path, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(1).standard_normal((3, 4), np.float32)
+    np.savez(tmp_path / "named.npz", z=x + 1, x=x)
+    np.savez(tmp_path / "only.npz", other=x)
+    want = load(plan).run({"x": x})["y"]
+    for name in ("named", "only"):
+        flags = [f"--loadInputs=x:{tmp_path / name}.npz", f"--exportOutput={tmp_path / 'y.npz'}", *QUICK]
+        assert run(f"--loadEngine={plan}", *flags) == 0
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["y"], want)
+    np.savez(tmp_path / "two.npz", a=x, b=x)
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 and no more")
+    for name, message in (("two", "two.npz has no array 'x'; it has a, b"), ("bad", "bad.npz: File is not a zip file")):
+        assert message in failure(capsys, f"--loadEngine={plan}", f"--loadInputs=x:{tmp_path / name}.npz")
+
+
 Builder = Callable[..., Any]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -32,6 +33,7 @@ func.func @second(%a: tensor<2xf32>, %b: tensor<?xi32, #trt.dims<["n"]>>)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("two.mlir").write_text(TWO, encoding="utf-8")
+    Path("bad.npz").write_bytes(b"PK\x03\x04 and no more")
     return tmp_path
 
 
@@ -112,7 +114,7 @@ def test_from_and_weights(folder: Path) -> None:
     dumped(folder)
     Path("alone").mkdir()
     Path("dumps/03-fusion.mlir").rename("alone/a.mlir")
-    with pytest.raises(mlirt.InvalidInputError, match=r"names weights .* but there is no a.safetensors"):
+    with pytest.raises(mlirt.InvalidInputError, match=r"no a.safetensors; name their file: --weights=FILE"):
         mlirt.compile("alone/a.mlir", "cpu")
     engine = mlirt.compile("alone/a.mlir", "cpu", weights="dumps/weights.safetensors", from_phase="layout")
     assert engine.run({"image": IMAGE})["scores"].shape == (3, 10)
@@ -154,6 +156,10 @@ def test_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--run=cpu", "--function=first", "--input=x"], "--input=x: expected FILE.npz, NAME=FILE.npy"),
         (["--run=cpu", "--function=first", "--input=x=random:a"], "--input=x=random:a: expected"),
         (["--run=cpu", "--function=first", "--input=x=none.npy"], "--input: cannot read none.npy: No such file"),
+        (
+            ["--run=cpu", "--function=first", "--input=x=bad.npz"],
+            "--input: cannot read bad.npz: File is not a zip file",
+        ),
         (["--run=cpu", "--function=first", "--input=x=zeros", "--output=o.txt"], "ends in .npz or .json"),
         (["--input=x=zeros"], "--input is for running: add --run=reference, --run=cpu or --run=cuda"),
         (["--run=cpu"], "nothing to run: expected a function without arguments, or --input=NAME=random:0"),
@@ -230,3 +236,40 @@ def test_specs() -> None:
     assert InputSpec.parse("some.npz") == InputSpec("", "some.npz")
     with pytest.raises(InvalidInputError):
         InputSpec.parse("zeros")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("03-fusion", {"from_phase": "cleanup"}, "holds launches, and cannot start at cleanup: .* is fusion or later"),
+        ("03-fusion", {"from_phase": "memory"}, "this IR holds no kernels, and cannot start at memory"),
+        ("05-lowering", {"from_phase": "layout"}, "this IR holds kernels, and cannot start at layout"),
+        ("03-fusion", {"input_formats": ["fp16:chw"]}, "input_formats is for networks before the phase fusion"),
+        ("04-layout", {"layer_precisions": {"conv1": "fp16"}}, "layer_precisions is for networks before"),
+    ],
+)
+def test_what_does_not_go_with_the_phase_of_ir_is_refused(
+    folder: Path, name: str, options: dict[str, Any], message: str
+) -> None:
+    dumped(folder)
+    with pytest.raises(mlirt.InvalidInputError, match=message):
+        mlirt.compile(f"dumps/{name}.mlir", "cpu", **options)
+
+
+@pytest.mark.parametrize(("target", "precision"), [("cpu", "int8"), ("cuda", "fp16")])
+def test_a_precision_that_is_chosen_by_earlier_phases_is_warned_of(
+    folder: Path, target: Literal["cpu", "cuda"], precision: str
+) -> None:
+    dumped(folder)
+    with pytest.warns(UserWarning, match=f"{precision} changes nothing: .* and this IR starts at layout"):
+        mlirt.compile("dumps/03-fusion.mlir", target, precision=precision)
+
+
+def test_dumps_with_locations_have_the_layers_names(folder: Path) -> None:
+    _write_small_network(folder)
+    flags = ["--to=fusion", "--dump-phases=dumps", "--print-debuginfo", "-o", "/dev/null"]
+    assert rt_opt.main(["small.onnx", *flags]) == 0
+    engines = [mlirt.compile(f"dumps/{name}.mlir", "cpu") for name in ("00-import", "03-fusion")]
+    for engine in engines:
+        assert isinstance(engine, mlirt.Engine)
+        assert {"conv1 + norm1 + relu1", "conv2 + norm2 + add2 + relu2"} <= {layer["name"] for layer in engine.layers}

@@ -5,30 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.atomic_file import write_atomically
 from mlirt.dialects.weights_file import write_weights
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.passes.pipeline_text import parse_pipeline
 from mlirt.passes.remarks import Remarks, recording
+from mlirt.tools.debugging.apart import CrashedError
 from mlirt.tools.debugging.case import LAST, Case
 from mlirt.tools.debugging.compare import compared_tensors, first_beyond
-from mlirt.tools.debugging.differences import worst
+from mlirt.tools.debugging.crashes import crashing_launch
+from mlirt.tools.debugging.differences import INFINITE, worst
+from mlirt.tools.debugging.finding import ALONE, Finding
 from mlirt.tools.pass_view.history import places_of
 from mlirt.tools.pass_view.snapshots import Texts
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What is at fault: a pass by its number in the pipeline, or the kernel of a layer."""
+class _Outcome:
+    """How far off a candidate is, in which output, or how it crashed."""
 
-    kind: str
-    name: str
-    number: int = 0
-    layers: tuple[str, ...] = ()
-    error: float = 0.0
+    error: float
+    output: str = ""
+    crash: str = ""
+
+    def __str__(self) -> str:
+        return self.crash or f"{self.error:.3g} off"
 
 
 def bisect(case: Case, bound: float, say: Say) -> Finding | None:
@@ -37,31 +48,42 @@ def bisect(case: Case, bound: float, say: Say) -> Finding | None:
     The IR after some of the passes runs on the interpreter; which passes is halved until one is left. None where the
     compiled network computes what the network does.
     """
-    expected = case.interpreted(case.module)
+    expected = case.apart(lambda: case.interpreted(case.module))
     passes = case.phases()
 
-    def error_after(count: int) -> float:
-        return worst(case.interpreted(case.after(count)), expected)[1]
+    def after(count: int) -> _Outcome:
+        return _outcome(case, lambda: case.interpreted(case.after(count)), expected)
 
-    whole = error_after(len(passes))
-    say(f"after all {len(passes)} passes up to phase {LAST}, interpreted: {whole:.3g} off")
-    if whole > bound:
-        return _guilty_pass(case, bound, say, error_after)
-    name, error = worst(case.compiled(case.module, case.first), expected)
-    say(f"compiled for {case.target}: {error:.3g} off" + (f" in output {name}" if error > bound else ""))
-    return None if error <= bound else _guilty_kernel(case, bound, error)
+    whole = after(len(passes))
+    say(f"after all {len(passes)} passes up to phase {LAST}, interpreted: {whole}")
+    if whole.error > bound:
+        return _guilty_pass(case, bound, say, after)
+    found = _outcome(case, lambda: case.compiled(case.module, case.first), expected)
+    where = f" in output {found.output}" if found.error > bound and not found.crash else ""
+    say(f"compiled for {case.target}: {found}{where}")
+    return None if found.error <= bound else _guilty_kernel(case, bound, found)
 
 
-def _guilty_pass(case: Case, bound: float, say: Say, error_after: Callable[[int], float]) -> Finding:
+def _outcome(case: Case, run: Callable[[], dict[str, Array]], expected: dict[str, Array]) -> _Outcome:
+    try:
+        output, error = worst(case.apart(run), expected)
+    except CrashedError as crash:
+        return _Outcome(INFINITE, crash=str(crash))
+    return _Outcome(error, output)
+
+
+def _guilty_pass(case: Case, bound: float, say: Say, after: Callable[[int], _Outcome]) -> Finding:
     passes = case.phases()
     right, wrong = 0, len(passes)
     while wrong - right > 1:
         middle = (right + wrong) // 2
-        error = error_after(middle)
-        say(f"after {middle} passes: {error:.3g} off")
-        right, wrong = (middle, wrong) if error <= bound else (right, middle)
+        found = after(middle)
+        say(f"after {middle} passes: {found}")
+        right, wrong = (middle, wrong) if found.error <= bound else (right, middle)
     _, spec = passes[wrong - 1]
-    return Finding("pass", spec, wrong, _touched(case, spec, wrong), error_after(wrong))
+    found = after(wrong)
+    touched = () if found.crash else case.apart(lambda: _touched(case, spec, wrong))
+    return Finding("pass", spec, wrong, touched, 0.0 if found.crash else found.error, found.crash)
 
 
 def _touched(case: Case, spec: str, number: int) -> tuple[str, ...]:
@@ -78,10 +100,12 @@ def _touched(case: Case, spec: str, number: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(said or made or changed))
 
 
-def _guilty_kernel(case: Case, bound: float, error: float) -> Finding:
-    first = first_beyond(compared_tensors(case), bound)
+def _guilty_kernel(case: Case, bound: float, whole: _Outcome) -> Finding:
+    if whole.crash:
+        return crashing_launch(case) or Finding("memory", ALONE.format("crashes"), crash=whole.crash)
+    first = first_beyond(case.apart(lambda: compared_tensors(case)), bound)
     if first is None:
-        return Finding("memory", "no single launch is off: launches that share memory, or their order", error=error)
+        return Finding("memory", ALONE.format("is off"), error=whole.error)
     return Finding("kernel", first.op, layers=(first.layer,), error=first.error)
 
 
@@ -90,4 +114,4 @@ def write_case(case: Case, finding: Finding, path: Path) -> str:
     module = case.after(finding.number - 1)
     write_weights(module, case.ctx, path.with_suffix(".safetensors"))
     write_atomically(path, [module_text(module, debuginfo=True).encode()])
-    return f"rt-opt {path} -p '{finding.name}'"
+    return f"rt-opt {quote(str(path))} -p '{finding.name}'"

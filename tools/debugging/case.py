@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -15,17 +15,23 @@ from mlirt.builder.ir_input import is_ir, read_ir
 from mlirt.builder.reference_engine import ReferenceEngine
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names
+from mlirt.errors import InvalidInputError
+from mlirt.passes.phases import phase_names
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.passes.pipeline_edits import Pipeline
 from mlirt.passes.pipeline_text import parse_pipeline
+from mlirt.tools.debugging.apart import apart
 from mlirt.tools.input_files import InputFile, load_network
 from mlirt.tools.run_inputs import InputSpec, arrays_for
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from mlirt.runtime.engine import Engine
+
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+T = TypeVar("T")
 LAST = "layout"
 """The last phase whose IR is interpreted on NumPy, for every target."""
 
@@ -41,6 +47,8 @@ class Case:
     precision: str
     pipeline: Pipeline
     first: str | None
+    in_children: bool = False
+    """Whether candidates run in processes of their own, as they may crash."""
 
     @classmethod
     def of(cls, arguments: Namespace, used: set[str] | None = None) -> Case:
@@ -53,6 +61,8 @@ class Case:
             module, first, _ = read_ir(Path(arguments.model), ctx, arguments.weights)
         else:
             module = load_network(ctx, InputFile(arguments.model))
+        if first is not None and _is_later(first, LAST):
+            raise InvalidInputError(f"this IR starts at {first}: expected that of a phase up to fusion")
         function = entry_function(module)
         specs = [InputSpec.parse(text) for text in arguments.input_arrays]
         named = {spec.name for spec in specs}
@@ -66,7 +76,12 @@ class Case:
             used.update(input_names(function))
             sizes = {name: shape for name, shape in sizes.items() if name in input_names(function)}
         feeds = arrays_for(function, specs, sizes)
-        return cls(module, ctx, feeds, arguments.target, arguments.precision, pipeline, first)
+        in_children = getattr(arguments, "in_children", False)
+        return cls(module, ctx, feeds, arguments.target, arguments.precision, pipeline, first, in_children)
+
+    def apart(self, run: Callable[[], T]) -> T:
+        """What a candidate gives; raises `CrashedError` where candidates run in children and this one crashes."""
+        return apart(run) if self.in_children else run()
 
     def phases(self) -> list[tuple[str, str]]:
         """Each pass up to the layouts, with its phase, in order."""
@@ -80,6 +95,8 @@ class Case:
     def after(self, count: int | None, last: str = LAST) -> ModuleOp:
         """The IR after so many passes, or after a phase."""
         module = self.module.clone()
+        if self.first is not None and _is_later(self.first, last):
+            return module
         options = PipelineOptions(self.target, self.precision, pipeline=self.pipeline, pass_limit=count)
         run_phases(module, self.ctx, self.first, last, options)
         return module
@@ -90,5 +107,13 @@ class Case:
 
     def compiled(self, module: ModuleOp, first: str | None) -> dict[str, Array]:
         """What IR computes on the target, from a phase on."""
+        return dict(self.engine(module, first).run(self.feeds))
+
+    def engine(self, module: ModuleOp, first: str | None) -> Engine:
+        """IR, compiled for the target from a phase on."""
         options = BuildOptions(self.precision, first=first, pipeline=self.pipeline, temporary=True)
-        return dict(build(module.clone(), self.ctx, self.target, options).run(self.feeds))
+        return build(module.clone(), self.ctx, self.target, options)
+
+
+def _is_later(phase: str, other: str) -> bool:
+    return phase_names().index(phase) > phase_names().index(other)

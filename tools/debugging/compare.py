@@ -95,14 +95,20 @@ def reference_outputs(case: Case) -> dict[str, Array]:
     return interpret(case.module, case.ctx, case.feeds)
 
 
-def with_all_results(module: ModuleOp) -> dict[str, Operation]:
-    """Let the entry function return the results of all its launches; their ops by name of the output, in order."""
+def with_all_results(module: ModuleOp, count: int | None = None) -> dict[str, Operation]:
+    """Let the entry function return the results of all its launches; their ops by name of the output, in order.
+
+    With `count` so many launches are left, and what they return is all.
+    """
     function = entry_function(module)
     block = function.body.block
     launches: dict[str, Operation] = {}
     values: list[SSAValue] = []
     names: list[str] = []
-    for op in block.ops:
+    ops = list(block.ops)
+    places = [place for place, op in enumerate(ops) if isinstance(op, FusedOp)]
+    end = len(ops) if count is None else places[count - 1] + 1
+    for op in ops[:end]:
         if isinstance(op, ConcatOp):
             op.attributes.pop("fused.in_place", None)  # what is an output too cannot lie in another tensor
         if isinstance(op, FusedOp):
@@ -113,10 +119,11 @@ def with_all_results(module: ModuleOp) -> dict[str, Operation]:
                 names.append(name)
     last = block.last_op
     assert isinstance(last, ReturnOp)
-    kept = list(zip(output_names(function), last.operands, strict=True))
+    kept = list(zip(output_names(function), last.operands, strict=True)) if count is None else []
     values += [value for _, value in kept]
     names += [name for name, _ in kept]
-    block.erase_op(last)
+    for op in reversed([*ops[end:-1], last]):
+        block.erase_op(op)
     block.add_op(ReturnOp(*values))
     inputs = function.function_type.inputs.data
     function.function_type = FunctionType.from_lists(list(inputs), [value.type for value in values])

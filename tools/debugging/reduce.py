@@ -22,7 +22,9 @@ from mlirt.dialects.xdsl_compat import module_text
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.tools.debugging.case import Case
 from mlirt.tools.debugging.compare import compared_tensors, first_beyond
+from mlirt.tools.debugging.crashes import crash_of
 from mlirt.tools.debugging.differences import worst
+from mlirt.tools.debugging.halving import least
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,8 +49,7 @@ def differs_after_passes(bound: float) -> Test:
 def _is_off(bound: float, run: Callable[[Case], Mapping[str, Array]]) -> Test:
     def test(case: Case) -> bool:
         try:
-            expected = case.interpreted(case.module)
-            return worst(run(case), expected)[1] > bound
+            return case.apart(lambda: worst(run(case), case.interpreted(case.module))[1]) > bound
         except MlirtError:
             return False  # another failure than the one that is looked for
 
@@ -61,7 +62,7 @@ def suspects(case: Case, bound: float) -> tuple[str, ...]:
     They only say where to look first.
     """
     try:
-        first = first_beyond(compared_tensors(case), bound)
+        first = first_beyond(case.apart(lambda: compared_tensors(case)), bound)
     except MlirtError:
         return ()
     return () if first is None else tuple(first.layer.split(" + "))
@@ -72,12 +73,22 @@ def fails_with(text: str) -> Test:
 
     def test(case: Case) -> bool:
         try:
-            case.compiled(case.module, case.first)
+            case.apart(lambda: case.compiled(case.module, case.first))
         except Exception as error:
             return text in f"{type(error).__name__}: {error}"
         return False
 
     return test
+
+
+def crashes() -> Test:
+    """Whether building or running the network ends the process."""
+    return lambda case: bool(crash_of(case, lambda: bool(case.compiled(case.module, case.first))))
+
+
+def crashes_after_passes() -> Test:
+    """Whether the passes end the process."""
+    return lambda case: bool(crash_of(case, lambda: bool(case.after(None))))
 
 
 def script_says_so(script: str) -> Test:
@@ -140,9 +151,9 @@ def _around(suspected: Collection[str], whole: _Part) -> Iterator[_Part]:
 
 def _shrunk(whole: _Part, holds: Callable[[_Part], bool], say: Say) -> _Part:
     """The part without layers at its end, at its front, and those in between that it can do without."""
-    end = _first(1, len(whole.layers), lambda count: holds(_up_to(whole, count)))
+    end = least(1, len(whole.layers), lambda count: holds(_up_to(whole, count)))
     part = _up_to(whole, end)
-    start = end - _first(1, end, lambda count: holds(_Part(part.layers[-count:], part.outputs)))
+    start = end - least(1, end, lambda count: holds(_Part(part.layers[-count:], part.outputs)))
     if len(whole.layers) > 1:
         numbers = f"number {end} fails" if start + 1 == end else f"numbers {start + 1} to {end} fail"
         say(f"of {len(whole.layers)} layers {numbers} alone")
@@ -178,15 +189,6 @@ def _without_some(part: _Part, holds: Callable[[_Part], bool]) -> _Part:
         if not set(layer.results) & set(part.outputs) and holds(fewer):
             part = fewer
     return part
-
-
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The least number from which on `holds` is true, if it stays so; `high`, for which it is, where it does not."""
-    right = high
-    while low < right:
-        middle = (low + right) // 2
-        low, right = (low, middle) if holds(middle) else (middle + 1, right)
-    return right
 
 
 def _all_values(case: Case) -> dict[SSAValue, Array]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,10 +13,11 @@ from xdsl.ir import Operation
 from mlirt.builder.build import BuildOptions, build_plan
 from mlirt.dialects.locations import name_of
 from mlirt.runtime.engine import Engine
-from mlirt.tools.debugging.bisect import Finding
 from mlirt.tools.debugging.case import Case
 from mlirt.tools.debugging.compare import with_all_results
+from mlirt.tools.debugging.crashes import guarded
 from mlirt.tools.debugging.differences import difference
+from mlirt.tools.debugging.finding import ALONE, Finding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 Outputs: TypeAlias = "Mapping[str, Array]"
 BUILDS = 2
-_GUARD = "MLIRT_GUARD"
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def _first_launch(case: Case, runs: int, error: float) -> Finding:
     for name, op in launches.items():
         if found.distinct(name) > 1:
             return _finding(op, found.apart(name))
-    return Finding("memory", "no single launch differs: launches that share memory, or their order", error=error)
+    return Finding("memory", ALONE.format("differs"), error=error)
 
 
 def _finding(op: Operation, error: float) -> Finding:
@@ -109,7 +107,7 @@ def _repeated(case: Case, plans: Sequence[Plan], runs: int) -> list[Outputs]:
     shared = Engine(plans[0])
     outputs: list[Outputs] = []
     for number in range(runs):
-        with _unwritten_is_nan(number % 6 == 5 and case.target == "cpu"):
+        with guarded(on=number % 6 == 5 and case.target == "cpu"):
             engine = Engine(plans[(number // 3 + 1) % BUILDS]) if number % 3 == 2 else shared
             outputs.append(_copied(engine.run(case.feeds)))
         shared.run(between)
@@ -123,19 +121,6 @@ def _other_numbers(array: Array) -> Array:
 
 def _copied(outputs: Outputs) -> Outputs:
     return {name: array.copy() for name, array in outputs.items()}
-
-
-@contextmanager
-def _unwritten_is_nan(on: bool) -> Generator[None]:
-    """Engines that are made meanwhile have guarded memory, in which each byte that nobody has written is 0xFF."""
-    before = os.environ.get(_GUARD)
-    if on and not before:
-        os.environ[_GUARD] = "end"
-    try:
-        yield
-    finally:
-        if on and not before:
-            del os.environ[_GUARD]
 
 
 def _digest(array: Array) -> str:

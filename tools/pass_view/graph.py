@@ -30,7 +30,7 @@ def graph(place: Place, old: Mapping[int, OpText], new: Mapping[int, OpText], re
     for number, (ops, keys, marked) in enumerate(columns):
         kind = "came" if number else "gone"
         kinds = {key: kind if key in marked else "edited" if key in edited else "near" for key in keys}
-        parts += _column(ops, keys, kinds, number * _COLUMN)
+        parts += _column(ops, keys, kinds, number * _COLUMN + 1)  # where half of its border is seen
     rows = max(len(before), len(after), 1)
     height = rows * (_HEIGHT + _GAP)
     size = f'viewBox="0 0 {2 * _COLUMN - 20} {height}" width="{2 * _COLUMN - 20}" height="{height}"'

@@ -28,7 +28,7 @@ section.pass > details > summary { padding: .6em 0; font-size: 15px } summary b 
 .pale { color: GrayText } .phase { float: right; color: GrayText }
 .place { border-top: 1px solid var(--line); padding: .6em 0 } .place > summary { overflow-wrap: anywhere }
 .sides { display: grid; grid-template-columns: minmax(0, 480px) minmax(0, 1fr); gap: 1.2em; align-items: start;
-  margin-top: .5em }
+  margin: .5em 0 }
 @media (max-width: 900px) { .sides { grid-template-columns: minmax(0, 1fr) } }
 .diff { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5 }
 .diff del, .diff ins { text-decoration: none; display: block; padding: 0 .4em; border-left: 3px solid }
@@ -57,6 +57,7 @@ function filter() {
     for (const place of pass.querySelectorAll(".place")) {
       place.hidden = !place.dataset.layers.toLowerCase().includes(layer);
       left += place.hidden ? 0 : 1;
+      if (layer && !place.hidden && left <= 6 && "open" in place) place.open = true;
     }
     pass.hidden = !pass.dataset.pass.toLowerCase().includes(name) || (layer && !left);
     if (!pass.hidden) { count++; places += left; }
@@ -92,7 +93,7 @@ def page(title: str, passes: Sequence[PassRecord], error: str = "") -> str:
     if quiet:
         listed = ", ".join(f"{escape(name)}{f' ({count}x)' if count > 1 else ''}" for name, count in quiet.items())
         blocks.append(f"<h2>Changed and said nothing: {sum(quiet.values())}</h2><p>{listed}</p>")
-    return html_page(title, [*blocks, f"<script>{_SCRIPT}</script>"], _STYLE)
+    return html_page(title, blocks, _STYLE, [_SCRIPT])
 
 
 def _filters() -> str:

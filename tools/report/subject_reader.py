@@ -80,6 +80,7 @@ def _built(path: str, arguments: Namespace) -> tuple[Engine, dict[str, KernelTex
         raise InvalidInputError(f"cannot read {path}: there is no such file")
     from mlirt.builder.compile import compile as build
     from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.passes.phases import find_phase
     from mlirt.passes.pipeline_edits import Pipeline
     from mlirt.tools.report.build_recorder import BuildRecorder
 
@@ -87,7 +88,7 @@ def _built(path: str, arguments: Namespace) -> tuple[Engine, dict[str, KernelTex
         arguments.target,
         arguments.precision,
         weights=arguments.weights,
-        from_phase=arguments.first,
+        from_phase=find_phase(arguments.first).name if arguments.first else None,
         pipeline=Pipeline.parse(arguments.pipeline_edit),
     )
     recorder = BuildRecorder(target=config.chosen_target())
