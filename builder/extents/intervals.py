@@ -26,6 +26,17 @@ class Interval:
 
     low: End
     high: End
+    most: int | None = None
+    """No number is farther from 0: known without looking at all of them, where arithmetic tells."""
+
+    @property
+    def magnitude(self) -> int:
+        """How far from 0 a number can be; 2**60 where nothing bounds it."""
+        if self.most is not None:
+            return self.most
+        if self.low is None or self.high is None:
+            return _LIMIT
+        return max(_magnitude(self.low), 0 if self.low is self.high else _magnitude(self.high))
 
     @property
     def exact(self) -> End:
@@ -41,15 +52,17 @@ class Interval:
 ANY = Interval(None, None)
 
 
-def exactly(values: Any) -> Interval:
-    """Numbers that are known: an array of rank 2, or one number."""
-    end = _end(np.asarray(values, np.int64).reshape(np.shape(values) or (1, 1)))
-    return Interval(end, end)
+def exactly(values: Any, most: int = _LIMIT) -> Interval:
+    """Numbers that are known, an array of rank 2 or one number, and perhaps how far from 0 they are at most."""
+    end = np.asarray(values, np.int64).reshape(np.shape(values) or (1, 1))
+    found = most if most < _LIMIT else _magnitude(end)
+    return Interval(end, end, found) if found < _LIMIT else ANY
 
 
 def between(low: int | None, high: int | None) -> Interval:
     """The same bounds for all threads."""
-    return Interval(*(None if end is None else exactly(end).low for end in (low, high)))
+    ends = [None if end is None else exactly(end).low for end in (low, high)]
+    return Interval(ends[0], ends[1])
 
 
 def _end(values: Ends) -> End:
@@ -68,14 +81,14 @@ def _interval(low: End, high: End) -> Interval:
 def add(a: Interval, b: Interval) -> Interval:
     """a + b"""
     if (x := a.exact) is not None and (y := b.exact) is not None:
-        return exactly(x + y)
+        return exactly(x + y, a.magnitude + b.magnitude)
     return _interval(_sum(a.low, b.low), _sum(a.high, b.high))
 
 
 def negate(a: Interval) -> Interval:
     """-a"""
     if a.exact is not None:
-        return exactly(-a.exact)
+        return exactly(-a.exact, a.magnitude)
     return Interval(None if a.high is None else -a.high, None if a.low is None else -a.low)
 
 
@@ -90,9 +103,11 @@ def _sum(x: End, y: End) -> End:
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """a * b"""
-    if a.exact is not None and b.exact is not None:
-        product = _product(a.exact, b.exact)
-        return Interval(product, product)
+    if (x := a.exact) is not None and (y := b.exact) is not None:
+        most = a.magnitude * b.magnitude
+        if most >= _LIMIT:
+            most = _magnitude(x) * _magnitude(y)
+        return exactly(x * y, most) if most < _LIMIT else ANY
     for one, other in ((a, b), (b, a)):
         if (factor := other.exact) is not None and not (factor < 0).any():
             return _interval(_product(one.low, factor), _product(one.high, factor))
@@ -114,7 +129,7 @@ def _product(x: End, y: End) -> End:
 def largest(a: Interval, b: Interval) -> Interval:
     """The larger of two numbers."""
     if (x := a.exact) is not None and (y := b.exact) is not None:
-        return exactly(np.maximum(x, y))
+        return exactly(np.maximum(x, y), max(a.magnitude, b.magnitude))
     return _interval(_one_or_both(np.maximum, a.low, b.low), _both(np.maximum, a.high, b.high))
 
 
@@ -138,7 +153,7 @@ def hull(a: Interval, b: Interval) -> Interval:
 
 def never_below(a: Interval, least: int, active: Mask) -> bool:
     """Whether no active thread has a smaller number."""
-    return a.low is not None and not ((a.low < least) & active).any()
+    return a.low is not None and (int(a.low.min()) >= least or not ((a.low < least) & active).any())
 
 
 def floor_divide(a: Interval, b: Interval, active: Mask) -> Interval:
@@ -147,7 +162,7 @@ def floor_divide(a: Interval, b: Interval, active: Mask) -> Interval:
         return ANY
     least = np.maximum(b.low, 1)
     if a.exact is not None and b.exact is not None:
-        return exactly(a.exact // least)
+        return exactly(a.exact // least, a.magnitude)
     most = least if b.exact is not None else None if b.high is None else np.maximum(b.high, 1)
     return _interval(_quotient(np.minimum, a.low, least, most), _quotient(np.maximum, a.high, least, most))
 
@@ -168,7 +183,7 @@ def remainder(a: Interval, b: Interval, active: Mask) -> Interval:
     assert b.low is not None
     divisor = np.maximum(b.low, 1)
     if a.exact is not None and b.exact is not None:
-        return exactly(a.exact % divisor)
+        return exactly(a.exact % divisor, min(a.magnitude, b.magnitude))
     below = None if b.high is None else np.maximum(b.high, 1) - 1
     zero = np.zeros((1, 1), np.int64)
     found = Interval(zero, _one_or_both(np.minimum, a.high, below))
@@ -188,7 +203,7 @@ def choose(condition: Interval, yes: Interval, no: Interval, active: Mask) -> In
         return no
     low = _chosen(condition, yes.low, no.low, np.minimum)
     if all(one.exact is not None for one in (condition, yes, no)):
-        return Interval(low, low)
+        return Interval(low, low, max(yes.magnitude, no.magnitude))
     return _interval(low, _chosen(condition, yes.high, no.high, np.maximum))
 
 
@@ -211,6 +226,8 @@ def truth(surely: Any, possibly: Any) -> Interval:
 def less(a: Interval, b: Interval, *, or_equal: bool = False) -> Interval:
     """a < b, or a <= b"""
     compare = np.less_equal if or_equal else np.less
+    if (x := a.exact) is not None and (y := b.exact) is not None:
+        return exactly(compare(x, y), 1)
     return truth(
         False if a.high is None or b.low is None else compare(a.high, b.low),
         True if a.low is None or b.high is None else compare(a.low, b.high),
@@ -220,8 +237,7 @@ def less(a: Interval, b: Interval, *, or_equal: bool = False) -> Interval:
 def equal(a: Interval, b: Interval) -> Interval:
     """a == b"""
     if (x := a.exact) is not None and (y := b.exact) is not None:
-        same = np.equal(x, y)
-        return truth(same, same)
+        return exactly(np.equal(x, y), 1)
     touching = both(less(a, b, or_equal=True), less(b, a, or_equal=True))
     one_number = _is_one_number(a) & _is_one_number(b)
     assert touching.high is not None
@@ -234,11 +250,15 @@ def _is_one_number(a: Interval) -> Mask:
 
 def both(a: Interval, b: Interval) -> Interval:
     """Of truths: a and b."""
+    if (x := a.exact) is not None and (y := b.exact) is not None:
+        return exactly(np.minimum(x, y), 1)
     return _interval(_both(np.minimum, a.low, b.low), _both(np.minimum, a.high, b.high))
 
 
 def either(a: Interval, b: Interval) -> Interval:
     """Of truths: a or b."""
+    if (x := a.exact) is not None and (y := b.exact) is not None:
+        return exactly(np.maximum(x, y), 1)
     return _interval(_both(np.maximum, a.low, b.low), _both(np.maximum, a.high, b.high))
 
 

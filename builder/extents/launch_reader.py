@@ -121,7 +121,7 @@ class LaunchReader:
         if _bits(type_) == 1:
             return True
         limit = self._index_limit if type_ == IndexType() else 1 << (_bits(type_) - 1)
-        if limit >= 1 << (_WORD - 1):
+        if limit >= 1 << (_WORD - 1) or interval.magnitude < limit:
             return True
         ends = [end for end in (interval.low, interval.high) if end is not None]
         return len(ends) == 2 and all(not ((np.abs(end) >= limit) & self.active).any() for end in ends)

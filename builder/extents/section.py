@@ -10,6 +10,7 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.extents.kept_contracts import KeptContracts
+from mlirt.builder.extents.launch_reader import MAX_WORK
 from mlirt.builder.extents.numbers import MAX_NUMBER
 from mlirt.builder.extents.ranges import Effort
 from mlirt.dialects.kernel.core import FuncOp
@@ -24,10 +25,10 @@ from mlirt.runtime.symbol_values import Shape
 
 _LENGTHS = (0, 1, 2, 3, 5, 8, 16, 17, 33, 64, 100, 257)
 """What a length that only a run knows is tried as."""
-_EFFORTS = (Effort(200, 2500), Effort(1000, 6000))
-"""How long bounds of kernels for GPUs are looked for: wide ones mostly do."""
-_QUICK = 1 << 25
-"""Numbers that following a launch may take: half a second. Formulas come next, and as many numbers as it takes last."""
+_SMALL = 1 << 20
+_ATTEMPTS = (1 << 25, Effort(200, 2500), Effort(1000, 6000), MAX_WORK)
+"""In turn: following a launch, where that takes so many numbers at most (of which 2^25 take 0.3 s), and formulas that
+are looked for so long."""
 _MAX_CONTRACTS = 16
 """Of one kernel: where its launches differ more, there is one contract for all."""
 
@@ -100,38 +101,22 @@ def _for_gpu(
         bound = [one for one in numbers.launches if one[1].index in group]
         constants, grid = _constants(launches), _known_grid(launches)
         is_known = _is_known(launches[0], constants, grid)
-        contract = _followed(kernel, head, constants, grid, known) if is_known else None
-        if contract is None:
-            for effort in _EFFORTS:
-                formulas, is_cut_short = known.of(kernel, numbers.signed, constants, grid, effort)
+        contract, is_whole = head, False
+        for attempt in _ATTEMPTS:
+            if isinstance(attempt, Effort):
+                formulas, _ = known.of(kernel, numbers.signed, constants, grid, attempt)
                 contract = _tried(head, head | formulas, bound)
-                if not contract["unproved"] or not is_cut_short:
-                    break
-            assert contract is not None
-            if contract["unproved"] and is_known:
-                whole = known.of_launch(kernel, constants, grid)
-                if whole is not None:
-                    contract = head | whole
-                    _check_complete(kernel.sym_name.data, contract, launches[0].layer)
-            elif contract["unproved"]:
-                _check_each(kernel, head, bound, manifest, known)
-        if is_known:
+            elif is_known and (whole := known.of_launch(kernel, constants, grid, attempt)) is not None:
+                contract, is_whole = head | whole, True
+            if not contract["unproved"]:
+                break
+        if is_known and is_whole:
+            _check_complete(kernel.sym_name.data, contract, launches[0].layer)
             _check_inside(kernel, contract, bound, manifest)
+        elif contract["unproved"]:
+            _check_each(kernel, head, bound, manifest, known)
         found.append(contract)
     return [one for one in found if not one["unproved"]] or found[:1]
-
-
-def _followed(
-    kernel: FuncOp,
-    head: dict[str, object],
-    constants: Mapping[int, int],
-    grid: Mapping[int, int],
-    known: KeptContracts,
-    most: int = _QUICK,
-) -> dict[str, object] | None:
-    """The contract of a launch of which everything is known; None where that takes too long, or proves too little."""
-    found = known.of_launch(kernel, constants, grid, most)
-    return None if found is None or found["unproved"] else head | found
 
 
 def _is_known(launch: Launch, constants: Mapping[int, int], grid: Mapping[int, int]) -> bool:
@@ -150,10 +135,10 @@ def _check_each(
     """Launches of which nothing is proved, for the lengths that they are tried with."""
     for binding, launch in sorted(launches, key=lambda one: prod(one[1].grid)):
         constants = {place: one for place, one in enumerate(launch.args) if isinstance(one, int)}
-        contract = _followed(kernel, head, constants, dict(enumerate(launch.grid)), known, _QUICK // 32)
-        if contract is None:
+        found = known.of_launch(kernel, constants, dict(enumerate(launch.grid)), _SMALL)
+        if found is None or found["unproved"]:
             break  # larger ones would take longer
-        _check_inside(kernel, contract, [(binding, launch)], manifest)
+        _check_inside(kernel, head | found, [(binding, launch)], manifest)
 
 
 def _check_inside(
