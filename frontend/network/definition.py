@@ -28,6 +28,7 @@ from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights, as_weights
@@ -73,6 +74,7 @@ class INetworkDefinition(
 
     @property
     def has_explicit_precision(self) -> bool:
+        deprecated("quantize layers")
         return False
 
     @property

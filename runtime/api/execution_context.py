@@ -392,10 +392,12 @@ class IExecutionContext(ContextSettings, ContextManager):
 
     def execute(self, batch_size: int, bindings: Sequence[int]) -> bool:
         """False, with an error in the log: it is for an implicit batch (tensorrt-features.md#13.4)."""
+        deprecated("execute_v2")
         return self._failed("execute", UnsupportedError("execute is for an implicit batch: use execute_v2"))
 
     def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> bool:
         """The same."""
+        deprecated("execute_async_v2")
         error = UnsupportedError("execute_async is for an implicit batch: use execute_async_v3")
         return self._failed("enqueue", error)
 
