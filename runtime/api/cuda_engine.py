@@ -13,6 +13,7 @@ from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.api.profile_users import ProfileUsers
 from mlirt.runtime.kept_network import is_refittable
+from mlirt.runtime.loop_layers import loops_as_layers
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
@@ -41,6 +42,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         self.allocator = allocator
         self.reporter = reporter
         self.manifest = engine.plan.manifest
+        self.layers = loops_as_layers(self.manifest.layers)
         self.tensors = engine_tensors(self.manifest)
         self.size_program = SizeProgram(self.manifest)
         self.tensor_names = list(self.tensors)
@@ -61,7 +63,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         """How many the inspector knows: those of each profile, as versions before 10 count them
         (tensorrt-features.md#17.5).
         """
-        return len(self.engine.layers) * self.counted_profiles
+        return len(self.layers) * self.counted_profiles
 
     @property
     def counted_profiles(self) -> int:
