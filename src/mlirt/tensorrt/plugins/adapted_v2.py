@@ -1,4 +1,4 @@
-"""An `IPluginV2` or `IPluginV2Ext` as an `IPluginV2DynamicExt`: the leading dimension of its tensors is the batch.
+"""The older kinds of plugins as an `IPluginV2DynamicExt`: the leading dimension of their tensors is the batch.
 
 Such plugins see tensors without their batch (tensorrt-features.md#19.10), whose other lengths are known when the engine
 is built.
@@ -12,7 +12,7 @@ from typing import Any, cast
 from mlirt.errors import InvalidModelError
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.dims import Dims
-from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext
+from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
 from mlirt.tensorrt.plugins.shape_expressions import DimsExprs, IExprBuilder
 from mlirt.tensorrt.plugins.tensor_descriptions import DynamicPluginTensorDesc, PluginTensorDesc
 
@@ -42,6 +42,9 @@ class AdaptedV2(IPluginV2DynamicExt):
         return DimsExprs([inputs[0][0], *map(expr_builder.constant, found)])
 
     def supports_format_combination(self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int, /) -> bool:
+        if isinstance(self.plugin, IPluginV2IOExt):
+            described = [_without_batch(one) for one in in_out]
+            return self.plugin.supports_format_combination(pos, described, num_inputs, len(in_out) - num_inputs)
         one = in_out[pos]
         is_alike = isinstance(self.plugin, IPluginV2Ext) or one.type == in_out[0].type
         return is_alike and bool(self._calls.supports_format(one.type, one.format))
@@ -49,6 +52,9 @@ class AdaptedV2(IPluginV2DynamicExt):
     def configure_plugin(
         self, inputs: Sequence[DynamicPluginTensorDesc], outputs: Sequence[DynamicPluginTensorDesc], /
     ) -> None:
+        if isinstance(self.plugin, IPluginV2IOExt):
+            self.plugin.configure_plugin(*([_without_batch(one.desc) for one in some] for some in (inputs, outputs)))
+            return
         shapes = [[Dims(list(one.desc.dims)[1:]) for one in some] for some in (inputs, outputs)]
         format_, largest = inputs[0].desc.format, max(inputs[0].max[0], 1)
         if isinstance(self.plugin, IPluginV2Ext):
@@ -95,3 +101,7 @@ class AdaptedV2(IPluginV2DynamicExt):
     def detach_from_context(self) -> None:
         if isinstance(self.plugin, IPluginV2Ext):
             self.plugin.detach_from_context()
+
+
+def _without_batch(one: PluginTensorDesc) -> PluginTensorDesc:
+    return PluginTensorDesc(list(one.dims)[1:], one.type, one.format, one.scale)

@@ -80,6 +80,22 @@ class IPluginV2Ext(IPluginV2):
         """The context has the plugin no more."""
 
 
+class IPluginV2IOExt(IPluginV2Ext):
+    """A plugin with tensors of several types and formats, which it sees without their batch.
+
+    As the kinds before it, one has `get_output_shape`, `get_workspace_size` and `execute_async`.
+    """
+
+    def supports_format_combination(
+        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int, num_outputs: int, /
+    ) -> bool:
+        """Whether tensor `pos`, inputs first, may have its type, given those before it (tensorrt-features.md#19.6)."""
+        raise self._missing("supports_format_combination")
+
+    def configure_plugin(self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc], /) -> None:
+        """Learn what the tensors are like when an engine is built, and before runs with other batches."""
+
+
 class IPluginV2DynamicExt(IPluginV2Ext):
     """A plugin for networks whose shapes the run decides."""
 
