@@ -16,6 +16,7 @@ from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_count, element_of, element_type, is_tensor, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.importing.dimension_names import identifier
@@ -54,6 +55,7 @@ class Emission:
     ) -> None:
         """`bounds` are the least and the greatest value of symbols, where profiles say them."""
         self.store = store
+        self.arithmetic = ShapeArithmetic()
         self.bounds = bounds or {}
         given = {one: _lengths(one, (shapes or {}).get(one.name)) for one in inputs}
         self.renamed = symbols_of_models(given)

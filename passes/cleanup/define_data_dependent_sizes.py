@@ -22,11 +22,11 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind as Kind
 from mlirt.dialects.trt.fill import FillOp
 from mlirt.dialects.trt.resize import ResizeOp
+from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.cleanup.rewriting import insert_before, replace
 from mlirt.passes.cleanup.run_time_words import Word, Words
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.cleanup.shape_refinement import refine, refine_results, update_results
 
 

@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.cleanup.rewriting import blocks
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.cleanup.shape_refinement import refine, update_results
 
 

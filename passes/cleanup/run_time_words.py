@@ -19,7 +19,7 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind as Kind
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.select import SelectOp
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
+from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.layer_builder import LayerBuilder
 
 
