@@ -33,6 +33,7 @@ from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
 from mlirt.runtime.api.machine import machine_of
 from mlirt.runtime.debug_tensors import with_debug
+from mlirt.runtime.kept_network import without_network
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag, QuantizationFlag
 from mlirt.tensorrt.data_types import DataType, data_type
@@ -352,4 +353,5 @@ def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefiniti
         manifest["info"]["largest_outputs"] = largest
     if dynamic:
         manifest["info"]["dynamic_inputs"] = dynamic
-    return plan_bytes(manifest, plan.sections, plan.weights)
+    sections = without_network(plan) if verbosity == "NONE" else plan.sections
+    return plan_bytes(manifest, sections, plan.weights)
