@@ -31,6 +31,7 @@ from mlirt.frontend.network.largest_shapes import largest_shape
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
+from mlirt.runtime.api.implicit_batch import IMPLICIT_BATCH
 from mlirt.runtime.api.machine import machine_of
 from mlirt.runtime.debug_tensors import with_debug
 from mlirt.runtime.kept_network import without_network
@@ -344,6 +345,8 @@ def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefiniti
     manifest["info"] = {**info, "profiling_verbosity": verbosity}
     if machine := machine_of(plan.manifest.target.kind):
         manifest["info"]["machine"] = machine
+    if network.graph.max_batch_size is not None:
+        manifest["info"][IMPLICIT_BATCH] = network.graph.max_batch_size
     if read:
         values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
         manifest["info"]["shape_inputs"] = values

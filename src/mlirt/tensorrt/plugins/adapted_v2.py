@@ -18,10 +18,14 @@ from mlirt.tensorrt.plugins.tensor_descriptions import DynamicPluginTensorDesc, 
 
 
 class AdaptedV2(IPluginV2DynamicExt):
-    """The calls of the older plugin behind the methods of the newer kind."""
+    """The calls of the older plugin behind the methods of the newer kind.
 
-    def __init__(self, plugin: IPluginV2) -> None:
+    With an implicit batch the plugin says which tensors are the same for all samples (tensorrt-features.md#19.19).
+    """
+
+    def __init__(self, plugin: IPluginV2, *, has_implicit_batch: bool = False) -> None:
         super().__init__()
+        self.has_implicit_batch = has_implicit_batch
         self.plugin = plugin
         self._calls = cast("Any", plugin)  # methods that only plugins of these kinds have
         self.plugin_type, self.plugin_version = plugin.plugin_type, plugin.plugin_version
@@ -39,7 +43,20 @@ class AdaptedV2(IPluginV2DynamicExt):
             raise InvalidModelError(f"plugin {self.plugin_type}: its inputs have a batch, and known lengths behind it")
         shapes = [Dims(length.get_constant_value() for length in one[1:]) for one in inputs]
         found = self._calls.get_output_shape(output_index, shapes)
-        return DimsExprs([inputs[0][0], *map(expr_builder.constant, found)])
+        shared = [one[0].is_constant() and one[0].get_constant_value() == 1 for one in inputs]
+        batch = next((one[0] for one, is_shared in zip(inputs, shared, strict=True) if not is_shared), inputs[0][0])
+        if self._is_shared(output_index, shared):
+            batch = expr_builder.constant(1)
+        return DimsExprs([batch, *map(expr_builder.constant, found)])
+
+    def takes_shared(self, input_index: int) -> bool:
+        """Whether an input that is the same for all samples may come once."""
+        is_asked = self.has_implicit_batch and isinstance(self.plugin, IPluginV2Ext)
+        return is_asked and bool(self._calls.can_broadcast_input_across_batch(input_index))
+
+    def _is_shared(self, output_index: int, shared: Sequence[bool]) -> bool:
+        is_asked = self.has_implicit_batch and isinstance(self.plugin, IPluginV2Ext)
+        return is_asked and bool(self._calls.is_output_broadcast_across_batch(output_index, list(shared)))
 
     def supports_format_combination(self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int, /) -> bool:
         if isinstance(self.plugin, IPluginV2IOExt):
@@ -56,16 +73,16 @@ class AdaptedV2(IPluginV2DynamicExt):
             self.plugin.configure_plugin(*([_without_batch(one.desc) for one in some] for some in (inputs, outputs)))
             return
         shapes = [[Dims(list(one.desc.dims)[1:]) for one in some] for some in (inputs, outputs)]
-        format_, largest = inputs[0].desc.format, max(inputs[0].max[0], 1)
+        format_, largest = inputs[0].desc.format, max(1, *(one.max[0] for one in inputs))
         if isinstance(self.plugin, IPluginV2Ext):
             types = [[one.desc.type for one in some] for some in (inputs, outputs)]
-            shared = [[False] * len(some) for some in (inputs, outputs)]
+            shared = [[one.desc.dims[0] == 1 < largest for one in some] for some in (inputs, outputs)]
             self._calls.configure_plugin(*shapes, *types, *shared, format_, largest)
         else:
             self._calls.configure_with_format(*shapes, inputs[0].desc.type, format_, largest)
 
     def get_workspace_size(self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc], /) -> int:
-        return int(self._calls.get_workspace_size(inputs[0].dims[0]))
+        return int(self._calls.get_workspace_size(_batch(inputs)))
 
     def enqueue(
         self,
@@ -77,7 +94,7 @@ class AdaptedV2(IPluginV2DynamicExt):
         stream: int,
         /,
     ) -> None:
-        self._calls.execute_async(input_desc[0].dims[0], inputs, outputs, workspace, stream)
+        self._calls.execute_async(_batch(input_desc), inputs, outputs, workspace, stream)
 
     def initialize(self) -> int | None:
         return self.plugin.initialize()
@@ -105,3 +122,7 @@ class AdaptedV2(IPluginV2DynamicExt):
 
 def _without_batch(one: PluginTensorDesc) -> PluginTensorDesc:
     return PluginTensorDesc(list(one.dims)[1:], one.type, one.format, one.scale)
+
+
+def _batch(inputs: Sequence[PluginTensorDesc]) -> int:
+    return max(one.dims[0] for one in inputs)

@@ -73,6 +73,16 @@ class IPluginV2Ext(IPluginV2):
         """The type of an output: that of the first input."""
         return input_types[0] if input_types else DataType.FLOAT
 
+    def can_broadcast_input_across_batch(self, input_index: int, /) -> bool:
+        """Whether an input that is the same for all samples may come once; asked with an implicit batch
+        (tensorrt-features.md#19.19).
+        """
+        return False
+
+    def is_output_broadcast_across_batch(self, output_index: int, input_is_broadcasted: Sequence[bool], /) -> bool:
+        """Whether an output is the same for all samples, given which inputs come once; asked with an implicit batch."""
+        return False
+
     def attach_to_context(self, cudnn: object, cublas: object, allocator: object) -> None:
         """A context has the plugin now; there are no libraries and no allocator to offer."""
 
