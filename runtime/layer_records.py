@@ -9,6 +9,7 @@ from typing import cast
 from mlirt.runtime.expressions import ExpressionError, evaluate, parse
 from mlirt.runtime.loop_layers import BODY, loops_as_layers
 from mlirt.runtime.profile_ranges import ShapeRange
+from mlirt.runtime.told_names import told_name
 
 Record = Mapping[str, object]
 
@@ -69,8 +70,10 @@ def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | N
     if verbosity.lower() == "none":
         return ""
     if verbosity.lower() in ("layer_names_only", "default"):
-        return str(layer.get("name", ""))
+        return told_name(layer)
     told: dict[str, object] = {word: layer[key] for key, word in _WORDS.items() if key in layer}
+    if "Name" in told:
+        told["Name"] = told_name(layer)
     if "LayerType" in told:
         told["LayerType"] = _kind(str(told["LayerType"]))
     parameters = layer.get("parameters")

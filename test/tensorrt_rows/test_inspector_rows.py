@@ -164,6 +164,31 @@ def test_layers_of_each_profile() -> None:
         assert [layer["Name"] for layer in told(engine)["Layers"]] == names[:count]
 
 
+@pytest.mark.parametrize("verbosity", [trt.ProfilingVerbosity.DETAILED, trt.ProfilingVerbosity.LAYER_NAMES_ONLY])
+def test_the_name_of_functions_of_each_element(verbosity: trt.ProfilingVerbosity) -> None:
+    """tensorrt-features.md#24.2: inspector and profiler say PWN for several in a launch, and the name of one."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (2, 8))
+    double = network.add_elementwise(x, x, trt.ElementWiseOperation.SUM)
+    rectified = network.add_activation(double.get_output(0), trt.ActivationType.RELU)
+    soft = network.add_softmax(rectified.get_output(0))
+    last = network.add_unary(network.add_input("z", trt.float32, (3,)), trt.UnaryOperation.NEG)
+    double.name, rectified.name, soft.name, last.name = "add1", "relu1", "soft1", "neg1"
+    for tensor in (rectified.get_output(0), soft.get_output(0), last.get_output(0)):
+        network.mark_output(tensor)
+    config = cpu_config(logger)
+    config.profiling_verbosity = verbosity
+    engine = built(network, config, logger)
+    told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
+    names = [layer if isinstance(layer, str) else layer["Name"] for layer in told["Layers"]]
+    assert sorted(names) == ["PWN(add1, relu1)", "neg1", "soft1"]
+    context, recorder = engine.create_execution_context(), Recorder()
+    context.profiler = recorder
+    assert run(context, {"x": np.ones((2, 8), np.float32), "z": np.ones(3, np.float32)}) is not None
+    assert recorder.names == names
+
+
 @pytest.mark.parametrize("depth", [0, 1])
 def test_a_loop_is_one_layer(depth: int) -> None:
     """tensorrt-features.md#7.18: the profiler and the inspector list the same; what the iterations launch is inside."""
