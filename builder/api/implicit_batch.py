@@ -20,9 +20,17 @@ def explicit(
     if not network.graph.has_implicit_batch:
         return network, config
     found = network.with_batch(max_batch_size)
-    profile = IOptimizationProfile()
-    for one in found.graph.inputs:
+    own = config.for_profile(_profile(found, 1, max_batch_size))
+    if config.int8_calibrator is not None:
+        size = config.int8_calibrator.get_batch_size()
+        own.set_calibration_profile(_profile(found, size, size))
+    return found, own
+
+
+def _profile(network: INetworkDefinition, least: int, most: int) -> IOptimizationProfile:
+    found = IOptimizationProfile()
+    for one in network.graph.inputs:
         if -1 in one.shape:
-            least, most = ([count, *list(one.shape)[1:]] for count in (1, max_batch_size))
-            profile.set_shape(one.name, least, most, most)
-    return found, config.for_profile(profile)
+            smallest, largest = ([count, *list(one.shape)[1:]] for count in (least, most))
+            found.set_shape(one.name, smallest, largest, largest)
+    return found

@@ -15,6 +15,7 @@ from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.api.sparsity import report_sparsity
+from mlirt.builder.calibration.calibrator_run import HAS_IMPLICIT_BATCH
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.config.checks import one_of
@@ -110,6 +111,10 @@ def _network_plan(
     _check_profiles(network, profiles)
     ctx = RtContext()
     module = network_module(network, ctx, _pinned(network, profiles), _bounds(network, profiles))
+    if network.graph.max_batch_size is not None:
+        from xdsl.dialects.builtin import UnitAttr
+
+        module.attributes[HAS_IMPLICIT_BATCH] = UnitAttr()
     constrain_precisions(module, network, config, reporter)
     chosen = build_config(network, config, target, reporter)
     if is_beside:

@@ -34,8 +34,13 @@ def new_network(logger: CollectingLogger) -> tuple[trt.Builder, trt.INetworkDefi
     return builder, network
 
 
-def engine_of(builder: trt.Builder, network: trt.INetworkDefinition, logger: CollectingLogger) -> trt.ICudaEngine:
-    plan = builder.build_serialized_network(network, cpu_config(logger))
+def engine_of(
+    builder: trt.Builder,
+    network: trt.INetworkDefinition,
+    logger: CollectingLogger,
+    config: trt.IBuilderConfig | None = None,
+) -> trt.ICudaEngine:
+    plan = builder.build_serialized_network(network, config or cpu_config(logger))
     assert plan is not None, logger.text()
     engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
     assert engine is not None, logger.text()
@@ -194,6 +199,43 @@ def test_recurrent_layers() -> None:
     for step in range(steps):
         state = np.tanh(given[:, step] @ weights[True].T + state @ weights[False].T)
         np.testing.assert_allclose(found[:, step], state, rtol=1e-4, atol=1e-5)
+
+
+class Calibrator(trt.IInt8MinMaxCalibrator):
+    """Batches of a size of its own, by their addresses."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size, self.left = size, [X[start : start + size] for start in range(0, MOST, size)]
+
+    def get_batch_size(self) -> int:
+        return self.size
+
+    def get_batch(self, names: Sequence[str]) -> list[int] | None:
+        return [self.left.pop().ctypes.data] if self.left else None
+
+    def read_calibration_cache(self) -> None:
+        return None
+
+    def write_calibration_cache(self, cache: memoryview) -> None:
+        pass
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_calibrator_has_batches_of_its_own(size: int) -> None:
+    """tensorrt-features.md#2.17, 9.6: `get_batch_size` says how many samples a call gives."""
+    logger = CollectingLogger()
+    builder, network = new_network(logger)
+    kernel = RANDOM.standard_normal((4, 3, 3, 3)).astype(np.float32)
+    y = network.add_convolution_nd(network.add_input("x", trt.float32, X.shape[1:]), 4, (3, 3), kernel).get_output(0)
+    y.name = "y"
+    network.mark_output(y)
+    exact = run(engine_of(builder, network, logger), MOST, {"x": X})["y"]
+    config, calibrator = cpu_config(logger, trt.BuilderFlag.INT8), Calibrator(size)
+    config.int8_calibrator = calibrator
+    found = run(engine_of(builder, network, logger, config), MOST, {"x": X})["y"]
+    assert not calibrator.left
+    assert 0 < np.abs(found - exact).max() < 0.05 * np.abs(exact).max()
 
 
 def test_what_needs_an_explicit_batch() -> None:
