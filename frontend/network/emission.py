@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import named
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.symbol_values import solve
 from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
 from mlirt.dialects.symbolic_text import parse
@@ -16,7 +17,6 @@ from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_count, element_of, element_type, is_tensor, rank, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
-from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.importing.dimension_names import identifier

@@ -10,8 +10,10 @@ from xdsl.builder import Builder
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirt.dialects.known_shapes import with_known_shapes
 from mlirt.dialects.locations import named
 from mlirt.dialects.property_values import properties_of
+from mlirt.dialects.shape_arithmetic import numbers
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import (
@@ -26,8 +28,6 @@ from mlirt.dialects.tensor_types import (
 )
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
-from mlirt.dialects.trt.known_shapes import with_known_shapes
-from mlirt.dialects.trt.shape_arithmetic import numbers
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.known_values import known_value

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.slicing import SliceMode
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
@@ -22,7 +23,6 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind as Kind
 from mlirt.dialects.trt.fill import FillOp
 from mlirt.dialects.trt.resize import ResizeOp
-from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.cleanup.rewriting import insert_before, replace

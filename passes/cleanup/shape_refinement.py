@@ -10,13 +10,13 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.context import weights_of
+from mlirt.dialects.known_shapes import with_known_shapes
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic, numbers
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims, element_of, is_unknown, numpy_dtype
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.known_shapes import with_known_shapes
-from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic, numbers
 from mlirt.passes.cleanup.rewriting import insert_before, replace
 
 

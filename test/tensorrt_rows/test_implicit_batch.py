@@ -13,9 +13,9 @@ from repeat_plugin import Description, array_at, registered
 
 import mlirt as trt
 
-MOST = 4
+MAX_BATCH = 4
 RANDOM = np.random.default_rng(0)
-X = RANDOM.standard_normal((MOST, 3, 8, 8)).astype(np.float32)
+X = RANDOM.standard_normal((MAX_BATCH, 3, 8, 8)).astype(np.float32)
 KERNEL = RANDOM.standard_normal((4, 3, 1, 1)).astype(np.float32)
 RAMP = np.arange(3, dtype=np.float32).reshape(3, 1, 1)
 ONES = np.ones((2, 8, 8), np.float32)
@@ -28,7 +28,7 @@ Layers = Callable[[trt.INetworkDefinition, trt.ITensor], trt.ILayer]
 def new_network(logger: CollectingLogger) -> tuple[trt.Builder, trt.INetworkDefinition]:
     """A network without flags, of a builder with a largest batch."""
     builder = trt.Builder(logger)
-    builder.max_batch_size = MOST
+    builder.max_batch_size = MAX_BATCH
     network = builder.create_network()
     assert network.has_implicit_batch_dimension
     return builder, network
@@ -137,9 +137,9 @@ def test_layers_see_one_sample(layers: Layers, expected: Callable[[Array], Array
     network.mark_output(y)
     assert tuple(y.shape) == expected(X).shape[1:]
     engine = engine_of(builder, network, logger)
-    assert (engine.has_implicit_batch_dimension, engine.max_batch_size) == (True, MOST)
+    assert (engine.has_implicit_batch_dimension, engine.max_batch_size) == (True, MAX_BATCH)
     assert tuple(engine.get_binding_shape("y")) == expected(X).shape[1:]
-    for batch in (1, 3, MOST):
+    for batch in (1, 3, MAX_BATCH):
         found = run(engine, batch, {"x": X[:batch]})["y"]
         np.testing.assert_allclose(found, expected(X[:batch]), rtol=1e-4, atol=1e-5)
 
@@ -206,7 +206,7 @@ class Calibrator(trt.IInt8MinMaxCalibrator):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.size, self.left = size, [X[start : start + size] for start in range(0, MOST, size)]
+        self.size, self.left = size, [X[start : start + size] for start in range(0, MAX_BATCH, size)]
 
     def get_batch_size(self) -> int:
         return self.size
@@ -230,10 +230,10 @@ def test_a_calibrator_has_batches_of_its_own(size: int) -> None:
     y = network.add_convolution_nd(network.add_input("x", trt.float32, X.shape[1:]), 4, (3, 3), kernel).get_output(0)
     y.name = "y"
     network.mark_output(y)
-    exact = run(engine_of(builder, network, logger), MOST, {"x": X})["y"]
+    exact = run(engine_of(builder, network, logger), MAX_BATCH, {"x": X})["y"]
     config, calibrator = cpu_config(logger, trt.BuilderFlag.INT8), Calibrator(size)
     config.int8_calibrator = calibrator
-    found = run(engine_of(builder, network, logger, config), MOST, {"x": X})["y"]
+    found = run(engine_of(builder, network, logger, config), MAX_BATCH, {"x": X})["y"]
     assert not calibrator.left
     assert 0 < np.abs(found - exact).max() < 0.05 * np.abs(exact).max()
 
@@ -266,11 +266,11 @@ def test_batches_that_an_engine_does_not_take() -> None:
     x = network.add_input("x", trt.float32, (2,))
     network.mark_output(network.add_unary(x, trt.UnaryOperation.NEG).get_output(0))
     context = engine_of(builder, network, logger).create_execution_context()
-    arrays = [np.ones((MOST, 2), np.float32), np.zeros((MOST, 2), np.float32)]
+    arrays = [np.ones((MAX_BATCH, 2), np.float32), np.zeros((MAX_BATCH, 2), np.float32)]
     addresses = [one.ctypes.data for one in arrays]
-    for batch in (0, MOST + 1):
+    for batch in (0, MAX_BATCH + 1):
         assert not context.execute(batch, addresses)
-        assert f"Batch size was: {batch}, but engine max batch size was: {MOST}" in logger.text()
+        assert f"Batch size was: {batch}, but engine max batch size was: {MAX_BATCH}" in logger.text()
     assert not context.execute_v2(addresses)
     assert "the batch of the engine is implicit" in logger.text()
     assert context.execute_async(2, addresses, 0)
@@ -354,6 +354,6 @@ def test_plugins_say_what_is_the_same_for_all_samples(takes_shared: bool) -> Non
     with registered(WeightedCreator()):
         found = run(engine_of(builder, network, logger), 3, {"x": given})
     assert {"can 0", "can 1", f"is 0 [False, {takes_shared}]", f"is 1 [False, {takes_shared}]"} <= set(told)
-    assert f"configure [False, {takes_shared}] [False, {takes_shared}] {MOST}" in told
+    assert f"configure [False, {takes_shared}] [False, {takes_shared}] {MAX_BATCH}" in told
     np.testing.assert_array_equal(found["y"], given * np.array([1, 2, 3], np.float32))
     np.testing.assert_array_equal(found["z"], np.tile(np.array([2, 4, 6], np.float32), (3, 1)))

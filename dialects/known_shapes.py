@@ -7,10 +7,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integer_list
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic, numbers
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.fill import FillOp
 from mlirt.dialects.trt.resize import ResizeOp
-from mlirt.dialects.trt.shape_arithmetic import ShapeArithmetic, numbers
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 
