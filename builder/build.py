@@ -15,7 +15,7 @@ from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.extents.section import extents_section
 from mlirt.builder.gpu_code import ARCHITECTURES
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
-from mlirt.builder.kept_network import network_sections
+from mlirt.builder.kept_network import network_sections, text_section
 from mlirt.builder.kept_state import KeptState, with_state
 from mlirt.builder.layer_parameters import LayerParameters
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
@@ -153,7 +153,7 @@ def build_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpti
 
 
 def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptions) -> Plan:
-    kept = network_sections(module, ctx) if options.refittable else {}
+    kept = network_sections(module, ctx) if options.refittable else {} if options.temporary else text_section(module)
     parameters = LayerParameters(module)
     if target == "cpu":
         machine = _lowered_for_cpu(module, ctx, options)
@@ -176,7 +176,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
         code |= {f"set_condition.{arch}.cubin": cubin for arch, cubin in setters.items()}
     for record in cast("list[dict[str, object]]", manifest["kernels"]):
         record.update(kernels.get(str(record["name"]), {}))  # there is no code for what a library computes
-    if kept:
+    if options.refittable:
         sources = sorted(options.tuning.sources)
         how: dict[str, object] = {"precision": options.precision, "sources": sources, "tactics": tactics}
         if options.first is not None:

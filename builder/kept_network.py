@@ -1,4 +1,4 @@
-"""Puts a network into its plan, so that it can be built again with other weights."""
+"""Puts a network into its plan: as text that one can read, and with its weights, to build it again with others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 
+def text_section(module: ModuleOp) -> dict[str, bytes]:
+    """The section of a plan that has the network as it is now; large weights are names (tensorrt-features.md#21.8)."""
+    return {NETWORK: module_text(module, debuginfo=True).encode()}
+
+
 def network_sections(module: ModuleOp, ctx: RtContext) -> dict[str, bytes]:
-    """The sections of a plan that hold the network as it is now."""
+    """The sections of a plan that hold the network as it is now, and its weights."""
     store = weights_of(ctx)
     arrays = {key: store.get(attr) for key, attr in weights_in(module).items()}
-    text = module_text(module, debuginfo=True)
-    return {NETWORK: text.encode(), WEIGHTS: b"".join(safetensors_section.pieces(arrays))}
+    return {**text_section(module), WEIGHTS: b"".join(safetensors_section.pieces(arrays))}

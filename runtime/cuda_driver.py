@@ -1,6 +1,7 @@
 """The part of the CUDA driver that the runtime uses, through ctypes on libcuda alone; opened on first use."""
 
 import ctypes
+import os
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
 _RELAXED_CAPTURE = 2  # memory may be freed meanwhile, as the garbage collector likes
+_MPS_LIMIT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 _COOPERATIVE, _PROGRAMMATIC_SERIALIZATION = 2, 6  # launch attributes
 
 
@@ -55,10 +57,16 @@ class CudaDriver:
         self._check("cuCtxSetCurrent", self._cuda.cuCtxSetCurrent(self._context))
 
     def describe(self) -> str:
-        """Such as `NVIDIA H200, 132 processors, driver 13000`."""
+        """Such as `NVIDIA H200, 132 processors, driver 13000`, and the part of them that MPS leaves the process.
+
+        Times of kernels are kept by it, so that those of a whole device are not taken for a part, nor the other way
+        (tensorrt-features.md#21.10).
+        """
         version = c_int()
         self._check("cuDriverGetVersion", self._cuda.cuDriverGetVersion(byref(version)))
-        return f"{self.name()}, {self.processors()} processors, driver {version.value}"
+        limit = os.environ.get(_MPS_LIMIT, "").strip()
+        part = f", {limit} % of its threads" if limit else ""
+        return f"{self.name()}, {self.processors()} processors, driver {version.value}{part}"
 
     def name(self) -> str:
         """Such as `NVIDIA H200`."""

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from mlirt.runtime.expressions import ExpressionError, evaluate, parse
+from mlirt.runtime.loop_layers import BODY, loops_as_layers
 from mlirt.runtime.profile_ranges import ShapeRange
+from mlirt.runtime.told_names import told_name
 
 Record = Mapping[str, object]
 
@@ -21,7 +23,7 @@ _BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32"
 _LINEAR = {"FP16": "Row major linear FP16 format", "Int8": "Row major Int8 format", "Bool": "Row major linear BOOL"}
 _OPEN = "N/A due to dynamic shapes"
 """The format of a tensor whose lengths no context has settled (tensorrt-features.md#17.4)."""
-_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters")
+_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters", BODY)
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 _KINDS = {
     "convolution": "Convolution",
@@ -50,7 +52,8 @@ def inspected(
     """
     if verbosity.lower() == "none":
         return {"Layers": [], "Bindings": []}
-    told: dict[str, object] = {"Layers": [inspected_layer(layer, verbosity, values) for layer in layers]}
+    found = [inspected_layer(layer, verbosity, values) for layer in loops_as_layers(layers)]
+    told: dict[str, object] = {"Layers": found}
     told["Bindings"] = list(bindings)
     return told | ({"Profiles": [_profile(one) for one in profiles]} if profiles else {})
 
@@ -63,12 +66,14 @@ def _profile(profile: Mapping[str, ShapeRange]) -> dict[str, dict[str, list[int]
 
 
 def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | None = None) -> object:
-    """One layer: an empty string, its name, or an object."""
+    """One layer: an empty string, its name, or an object; that of a loop has the launches of its iterations too."""
     if verbosity.lower() == "none":
         return ""
     if verbosity.lower() in ("layer_names_only", "default"):
-        return str(layer.get("name", ""))
+        return told_name(layer)
     told: dict[str, object] = {word: layer[key] for key, word in _WORDS.items() if key in layer}
+    if "Name" in told:
+        told["Name"] = told_name(layer)
     if "LayerType" in told:
         told["LayerType"] = _kind(str(told["LayerType"]))
     parameters = layer.get("parameters")
@@ -85,6 +90,8 @@ def inspected_layer(layer: Record, verbosity: str, values: Mapping[str, int] | N
     if weights and "Weights" not in told:
         largest = max(weights, key=_count)
         told["Weights"] = {"Type": _FIELDS.get(_type(largest), _type(largest)), "Count": _count(largest)}
+    body = _records(layer.get(BODY))
+    told |= {"Body": [inspected_layer(one, verbosity, values) for one in body]} if body else {}
     return told | {key: value for key, value in layer.items() if key not in _TOLD}
 
 

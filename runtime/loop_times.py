@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from mlirt.runtime.told_names import told_name
+
 
 def times_of_layers(
     launches: Sequence[tuple[str, float]], records: Sequence[Mapping[str, object]]
@@ -17,7 +19,7 @@ def times_of_layers(
     for (layer, milliseconds), record in zip(launches, records, strict=True):
         loop = record.get("loop")
         if not isinstance(loop, str):
-            found.append((layer, milliseconds))
+            found.append((told_name({**record, "name": layer}), milliseconds))
         elif loop not in places:
             places[loop] = len(found)
             found.append((loop, milliseconds))

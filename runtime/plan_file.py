@@ -11,7 +11,8 @@ Layout (all integers little-endian):
 Sections: `manifest` (JSON, below), `extents` (JSON: what the kernels touch, runtime/extents.py), `weights` (a
 safetensors stream, mapped and not read but for what is stored in fewer bytes than it takes in memory, see
 runtime/safetensors_section.py), and the object code by name.
-Refittable plans also have the network as it was given, `network.mlir` and `network.safetensors`; running ignores it.
+`network.mlir` is the network as it was given, as IR without its large weights, unless the build was told to be silent
+(ProfilingVerbosity.NONE); refittable plans have those in `network.safetensors`. Running ignores both.
 
 The manifest is what docs/plan-format.md says, which is made of the records of runtime/manifest.py.
 """

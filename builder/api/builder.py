@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlirt.builder.api.builder_config import IBuilderConfig
+from mlirt.builder.api.implicit_batch import explicit
 from mlirt.builder.api.network_build import network_plan
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.host import gpu_is_here
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.frontend.network.emission import InvalidLayerError
 from mlirt.runtime.api.host_memory import IHostMemory
@@ -34,18 +35,16 @@ class FailedValidation(InvalidModelError):
 class Builder(EntryPoint, ContextManager):
     """The way from a network to an engine; what it has to say goes to the logger."""
 
+    _max_batch_size = 1
+
     def create_network(self, flags: int = 0) -> INetworkDefinition:
-        """A network without layers; raises `UnsupportedError` without the flag EXPLICIT_BATCH
+        """A network without layers; without the flag EXPLICIT_BATCH its tensors are those of one sample
         (tensorrt-features.md#2.17).
 
         Where version 10 is reported each network has an explicit batch, as there.
         """
-        if not flags & _EXPLICIT and not reports_at_least(10):
-            raise UnsupportedError(
-                "networks with an implicit batch are not supported: "
-                "create_network(1 << int(NetworkDefinitionCreationFlag.EXPLICIT_BATCH)), and give inputs their batch"
-            )
-        network = INetworkDefinition(self.logger)
+        is_implicit = not flags & _EXPLICIT and not reports_at_least(10)
+        network = INetworkDefinition(self.logger, has_implicit_batch=is_implicit)
         network.error_recorder = self.error_recorder
         return network
 
@@ -61,6 +60,7 @@ class Builder(EntryPoint, ContextManager):
         if network is None or config is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise TypeError("build_serialized_network(): expected a network and a builder configuration, got None")
         try:
+            network, config = explicit(network, config, self._max_batch_size)
             return IHostMemory(network_plan(network, config, self.reporter))
         except Exception as error:  # of calibrators, selectors and loggers too: TensorRT's call never raises
             self.reporter.error("builder.py::buildSerializedNetwork", error)
@@ -98,13 +98,17 @@ class Builder(EntryPoint, ContextManager):
 
     @property
     def max_batch_size(self) -> int:
+        """The largest batch of networks with an implicit one (tensorrt-features.md#2.17)."""
         deprecated("the batch dimension of the inputs")
-        return 1
+        return self._max_batch_size
 
     @max_batch_size.setter
     def max_batch_size(self, size: int) -> None:
         deprecated("the batch dimension of the inputs")
-        self.reporter.warning("max_batch_size means nothing for networks with an explicit batch")
+        if size < 1:
+            self.reporter.error("builder.py::setMaxBatchSize", f"max_batch_size: expected at least 1, got {size}")
+            return
+        self._max_batch_size = size
 
     @property
     def platform_has_tf32(self) -> bool:

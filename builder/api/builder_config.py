@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.api.device_memory import memory_of_the_device
@@ -199,6 +200,12 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     @property
     def num_optimization_profiles(self) -> int:
         return len(self._profiles)
+
+    def for_profile(self, profile: IOptimizationProfile) -> IBuilderConfig:
+        """The same with one other profile alone (mlirt's own)."""
+        own = copy(self)
+        own._profiles = [profile]
+        return own
 
     @property
     def optimization_profiles(self) -> tuple[IOptimizationProfile, ...]:

@@ -15,6 +15,7 @@ from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.api.sparsity import report_sparsity
+from mlirt.builder.calibration.calibrator_run import HAS_IMPLICIT_BATCH
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.config.checks import one_of
@@ -31,8 +32,10 @@ from mlirt.frontend.network.largest_shapes import largest_shape
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.network.tensor import ALL_FORMATS
 from mlirt.passes.quantization.explicit_networks import has_conversions
+from mlirt.runtime.api.implicit_batch import IMPLICIT_BATCH
 from mlirt.runtime.api.machine import machine_of
 from mlirt.runtime.debug_tensors import with_debug
+from mlirt.runtime.kept_network import without_network
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.tensorrt.build_enums import BuilderFlag, QuantizationFlag
 from mlirt.tensorrt.data_types import DataType, data_type
@@ -108,6 +111,10 @@ def _network_plan(
     _check_profiles(network, profiles)
     ctx = RtContext()
     module = network_module(network, ctx, _pinned(network, profiles), _bounds(network, profiles))
+    if network.graph.max_batch_size is not None:
+        from xdsl.dialects.builtin import UnitAttr
+
+        module.attributes[HAS_IMPLICIT_BATCH] = UnitAttr()
     constrain_precisions(module, network, config, reporter)
     chosen = build_config(network, config, target, reporter)
     if is_beside:
@@ -343,6 +350,8 @@ def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefiniti
     manifest["info"] = {**info, "profiling_verbosity": verbosity}
     if machine := machine_of(plan.manifest.target.kind):
         manifest["info"]["machine"] = machine
+    if network.graph.max_batch_size is not None:
+        manifest["info"][IMPLICIT_BATCH] = network.graph.max_batch_size
     if read:
         values = {name: [list(profile.values[name]) for profile in config.optimization_profiles] for name in read}
         manifest["info"]["shape_inputs"] = values
@@ -352,4 +361,5 @@ def _with_settings(plan: Plan, config: IBuilderConfig, network: INetworkDefiniti
         manifest["info"]["largest_outputs"] = largest
     if dynamic:
         manifest["info"]["dynamic_inputs"] = dynamic
-    return plan_bytes(manifest, plan.sections, plan.weights)
+    sections = without_network(plan) if verbosity == "NONE" else plan.sections
+    return plan_bytes(manifest, sections, plan.weights)

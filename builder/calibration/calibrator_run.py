@@ -27,6 +27,9 @@ from mlirt.runtime.engine_interface import TensorDescription
 
 Shapes = Mapping[str, Sequence[int]]
 
+HAS_IMPLICIT_BATCH = "trt.has_implicit_batch"
+"""The attribute of a network whose calibrator chooses the batch, as the shape that is calibrated with has it."""
+
 
 def run_calibrator(
     calibrator: CalibratorLike,
@@ -50,7 +53,8 @@ def run_calibrator(
     if cache is not None and len(bytes(cache)):
         return Calibration.from_bytes(bytes(cache), method.algorithm)
     inputs = [_fixed(tensor, profile) for tensor in input_descriptions(module)]
-    _check_batch_size(calibrator.get_batch_size(), inputs, input_descriptions(module))
+    if HAS_IMPLICIT_BATCH not in module.attributes:
+        _check_batch_size(calibrator.get_batch_size(), inputs, input_descriptions(module))
     feeds = _batches(calibrator, inputs, target)
     first = next(feeds, None)
     if first is None:

@@ -12,7 +12,12 @@ from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.channel_collection import ChannelCollection
 from mlirt.builder.calibration.device_histograms import DeviceHistograms
 from mlirt.builder.calibration.histogram import Array, Histogram
-from mlirt.builder.calibration.observed_network import element_counts, observed_names, with_outputs
+from mlirt.builder.calibration.observed_network import (
+    element_counts,
+    observed_names,
+    rectified_names,
+    with_outputs,
+)
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names, interpret, output_names
 from mlirt.dialects.trt.plugin import PluginOp
@@ -110,9 +115,13 @@ class Collection:
         return {name: found[name] for name in output_names(entry_function(self.module))}
 
     def warn(self) -> None:
-        """Say which tensors were 0 in all samples (tensorrt-features.md#9.22)."""
-        for name, histogram in self.histograms.items():
-            if histogram.elements and histogram.is_zero:
+        """Say which tensors were 0 in all samples, unless a rectifier made them so of negative numbers
+        (tensorrt-features.md#9.22).
+        """
+        rectified = rectified_names(self.module)
+        zero = {name for name, histogram in self.histograms.items() if histogram.elements and histogram.is_zero}
+        for name in self.histograms:
+            if name in zero and rectified.get(name, name) in zero:
                 warnings.warn(f"Tensor {name} is uniformly zero.", stacklevel=2)
 
     def _built(self, feeds: Feeds) -> list[_Group]:

@@ -14,7 +14,7 @@ from mlirt.dialects.layer_precisions import drop_layer_precisions
 from mlirt.dialects.symbolic import evaluate, symbols
 from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, element_of, is_tensor, rank
-from mlirt.dialects.trt.activation import ActivationOp
+from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.scale import ScaleOp
@@ -60,6 +60,17 @@ def _is_wanted(value: SSAValue) -> bool:
     if not is_tensor(value.type) or element_of(value.type) != f32 or rank(value.type) < 2:
         return False
     return isinstance(value, BlockArgument) or not isinstance(value.owner, _MOVES)
+
+
+def rectified_names(module: ModuleOp) -> dict[str, str]:
+    """The tensors that rectifiers make, each with the name of the tensor that its rectifier reads."""
+    names = tensor_names(module)
+    found: dict[str, str] = {}
+    for value, name in names.items():
+        op = value.owner
+        if isinstance(op, ActivationOp) and op.kind.data is ActivationKind.RELU and op.input in names:
+            found[name] = names[op.input]
+    return found
 
 
 def _vanishes(value: SSAValue) -> bool:

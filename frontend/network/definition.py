@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.network.conditionals import ConditionalMethods
 from mlirt.frontend.network.graph import NetworkGraph
+from mlirt.frontend.network.implicit_batch import WithBatch
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.layers_index import IndexMethods
 from mlirt.frontend.network.layers_move import MoveMethods
@@ -28,6 +29,7 @@ from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights, as_weights
@@ -61,18 +63,27 @@ class INetworkDefinition(
     reported then. Arguments that can never be right are reported at once, and the method returns None.
     """
 
-    def __init__(self, logger: ILogger) -> None:
+    def __init__(self, logger: ILogger, *, has_implicit_batch: bool = False) -> None:
         self.name = "Unnamed Network 0"
         self.reporter = Reporter(logger)
         self.graph = NetworkGraph(self.reporter)
+        if has_implicit_batch:
+            self.graph.make_beside = lambda: WithBatch(self, INetworkDefinition(logger))
         self.fix_attributes()
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
-        return False
+        return self.graph.has_implicit_batch
+
+    def with_batch(self, max_batch_size: int) -> INetworkDefinition:
+        """The network with an explicit batch that stands for this one (mlirt's own, tensorrt-features.md#2.17)."""
+        found = WithBatch(self, INetworkDefinition(self.reporter.logger)).finish()
+        found.graph.max_batch_size = max_batch_size
+        return found
 
     @property
     def has_explicit_precision(self) -> bool:
+        deprecated("quantize layers")
         return False
 
     @property
@@ -97,6 +108,8 @@ class INetworkDefinition(
             return self._refused("addInput", f"an input needs a name of its own, got {name!r}")
         if any(length < -1 for length in lengths):
             return self._refused("addInput", f"input {name!r}: {lengths} is no shape")
+        if self.graph.has_implicit_batch and -1 in lengths:
+            return self._refused("addInput", f"input {name!r}: {lengths} is for a network with an explicit batch")
         tensor = ITensor(self.graph, name, shape=lengths)
         tensor.dtype = dtype
         self.graph.inputs.append(tensor)

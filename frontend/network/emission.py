@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirt.dialects.locations import named
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.symbol_values import solve
 from mlirt.dialects.symbolic import Dim, substitute, sym, symbols
 from mlirt.dialects.symbolic_text import parse
@@ -54,6 +55,7 @@ class Emission:
     ) -> None:
         """`bounds` are the least and the greatest value of symbols, where profiles say them."""
         self.store = store
+        self.arithmetic = ShapeArithmetic()
         self.bounds = bounds or {}
         given = {one: _lengths(one, (shapes or {}).get(one.name)) for one in inputs}
         self.renamed = symbols_of_models(given)

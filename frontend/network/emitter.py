@@ -10,11 +10,22 @@ from xdsl.builder import Builder
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirt.dialects.known_shapes import with_known_shapes
 from mlirt.dialects.locations import named
 from mlirt.dialects.property_values import properties_of
+from mlirt.dialects.shape_arithmetic import numbers
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_op import TensorOp
-from mlirt.dialects.tensor_types import byte_width, element_count, element_of, element_type, is_float, numpy_dtype, rank
+from mlirt.dialects.tensor_types import (
+    byte_width,
+    element_count,
+    element_of,
+    element_type,
+    is_float,
+    is_tensor,
+    numpy_dtype,
+    rank,
+)
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
@@ -60,7 +71,7 @@ class LayerEmitter:
         value = self.emission.values[tensor]
         if index not in self.record.layer_class.SHAPE_INPUTS or isinstance(value.owner, ConstantOp):
             return value
-        known = known_value(value, self.emission.store)
+        known = self._followed(value)
         return value if known is None else self.constant(known)
 
     def maybe_scalar(self, index: int) -> SSAValue | None:
@@ -95,6 +106,9 @@ class LayerEmitter:
     ) -> Sequence[SSAValue]:
         """Append an op; its results."""
         made = op.build_inferred(operands, properties_of(op, properties or {}), self.location, results)
+        if (exact := with_known_shapes(made, self.emission.arithmetic)) is not None:
+            made.erase()
+            made = exact
         self.append(made)
         return list(made.results)
 
@@ -125,7 +139,20 @@ class LayerEmitter:
         """The elements of a constant, or of what little is computed with constants; None where the run decides."""
         if isinstance(value.owner, ConstantOp):
             return value.owner.array(self.emission.store)
-        return known_value(value, self.emission.store)
+        return self._followed(value)
+
+    def _followed(self, value: SSAValue) -> Array | None:
+        """What follows from constants and from lengths, also where other lengths are those of the run."""
+        import numpy as np
+
+        known = known_value(value, self.emission.store)
+        if known is not None or not is_tensor(value.type) or is_float(element_of(value.type)):
+            return known
+        elements = self.emission.arithmetic.elements(value)
+        found = None if elements is None else numbers(elements)
+        if found is None:
+            return None
+        return np.array(found, numpy_dtype(element_of(value.type))).reshape([len(found)] * rank(value.type))
 
     def is_constant(self, value: SSAValue) -> bool:
         """Whether no input of the network has a part in a value."""

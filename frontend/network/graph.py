@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mlirt.dialects.context import RtContext
@@ -18,6 +18,7 @@ from mlirt.tensorrt.reporting import Reporter
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
+    from mlirt.frontend.network.implicit_batch import WithBatch
     from mlirt.frontend.network.layer import ILayer
     from mlirt.tensorrt.weights import Array
 
@@ -57,6 +58,16 @@ class NetworkGraph:
         self._named_weights: list[tuple[Array, str]] = []
         self.boundaries = 0
         self._emission: Emission | None = None
+        self.max_batch_size: int | None = None
+        """The largest batch of a plan, where the network was made without one (tensorrt-features.md#2.17)."""
+        self.make_beside: Callable[[], WithBatch] | None = None
+        """Makes the network with the batch, where this one has an implicit batch."""
+        self._beside: WithBatch | None = None
+
+    @property
+    def has_implicit_batch(self) -> bool:
+        """Whether tensors are those of one sample."""
+        return self.make_beside is not None
 
     def add(
         self,
@@ -94,6 +105,10 @@ class NetworkGraph:
         self._named_weights.append((array, name))
         return True
 
+    def share_weights_names(self, other: NetworkGraph) -> None:
+        """Know weights by the names that they have in another network."""
+        self._named_weights = other._named_weights
+
     def name_of_weights(self, array: Array) -> str:
         """The name of weights that lie where named ones do; empty where there is none."""
         return next((name for other, name in self._named_weights if _is_same_memory(array, other)), "")
@@ -107,6 +122,11 @@ class NetworkGraph:
 
         A number that is no tensor in the IR, such as the condition of an imported If, is a tensor without dimensions.
         """
+        if self.make_beside is not None:
+            if self._beside is None:
+                self._beside = self.make_beside()
+            found = self._beside.tensor(tensor)
+            return found.graph.type_of(found)
         if self._emission is None:
             ctx = RtContext()
             register_dialects(ctx)
@@ -116,11 +136,14 @@ class NetworkGraph:
 
     def forget(self, record: LayerRecord) -> None:
         """A layer has changed: so may all that depends on it."""
+        if self._beside is not None and self._beside.has(record):
+            self._beside = None
         if self._emission is not None:
             self._emission.forget(record)
 
     def start_again(self) -> None:
         """An input has changed."""
+        self._beside = None
         self._emission = None
 
     def is_taken(self, name: str) -> bool:

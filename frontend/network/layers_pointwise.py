@@ -170,7 +170,7 @@ class PointwiseMethods(Methods):
         scale: Weights | Array | None = None,
         power: Weights | Array | None = None,
     ) -> IScaleLayer:
-        return self.add_scale_nd(input, mode, shift, scale, power, 1)
+        return self.add_scale_nd(input, mode, shift, scale, power, 0 if self.graph.has_implicit_batch else 1)
 
     def add_scale_nd(
         self,

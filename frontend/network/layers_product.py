@@ -16,6 +16,7 @@ from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import EnumSetting, IntSetting, Setting, WeightsSetting
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.layer_enums import LayerType, MatrixOperation
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class ProductMethods(Methods):
     def add_fully_connected(
         self, input: ITensor, num_outputs: int, kernel: Weights | Array, bias: Weights | Array | None = None
     ) -> IFullyConnectedLayer:
+        deprecated("add_matrix_multiply")
         weights = {"kernel": kernel, "bias": bias}
         return self.graph.add(IFullyConnectedLayer, [input], settings={"num_output_channels": num_outputs, **weights})
 

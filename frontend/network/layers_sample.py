@@ -14,6 +14,7 @@ from mlirt.errors import InvalidModelError
 from mlirt.frontend.network.layer import ILayer
 from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.settings import BoolSetting, DimsSetting, EnumSetting, FloatSetting, Setting
+from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.layer_enums import (
     InterpolationMode,
     LayerType,
@@ -58,7 +59,14 @@ class IResizeLayer(ILayer):
     @property
     def align_corners(self) -> bool:
         """Whether the corners of input and output lie on each other (deprecated)."""
+        deprecated("coordinate_transformation")
         return self.coordinate_transformation is ResizeCoordinateTransformation.ALIGN_CORNERS
+
+    @align_corners.setter
+    def align_corners(self, value: bool) -> None:
+        deprecated("coordinate_transformation")
+        kinds = ResizeCoordinateTransformation
+        self.coordinate_transformation = kinds.ALIGN_CORNERS if value else kinds.ASYMMETRIC
 
     def properties(self) -> dict[str, object]:
         found = super().properties()

@@ -98,6 +98,8 @@ class OnnxParser(FixedAttributes, ContextManager):
 
         ctx = RtContext()
         try:
+            if self._network.graph.has_implicit_batch:
+                raise UnsupportedError("models need a network with an explicit batch: NetworkDefinitionCreationFlag")
             other_types = adopt(import_model(model, ctx, keeps_layers=True), ctx.weights, self._network)
             if was_asked_for() and not reports_at_least(10) and _has_wide_weights(self._network):
                 self._reporter.warning(

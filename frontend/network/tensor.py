@@ -46,6 +46,7 @@ class ITensor(FixedAttributes):
         self.range: tuple[float, float] | None = None
         self._formats = ALL_FORMATS
         self._location = TensorLocation.DEVICE
+        self._is_broadcast = False
         self.fix_attributes()
 
     @property
@@ -63,7 +64,7 @@ class ITensor(FixedAttributes):
         if self.given_shape is not None:
             return self.given_shape
         try:
-            lengths = dims(self.graph.type_of(self))
+            lengths = dims(self.graph.type_of(self))[1 if self.graph.has_implicit_batch else 0 :]
             if len(lengths) > MAX_DIMS:  # a model may have more inside
                 raise InvalidModelError(f"{self.name}: {len(lengths)} dimensions; Dims has at most {MAX_DIMS}")
         except MlirtError as error:
@@ -172,9 +173,15 @@ class ITensor(FixedAttributes):
 
     @property
     def broadcast_across_batch(self) -> bool:
-        """False: networks have their batch among their dimensions."""
-        return False
+        """Whether an input has one sample for the whole batch; False with an explicit batch
+        (tensorrt-features.md#2.17).
+        """
+        return self._is_broadcast
 
     @broadcast_across_batch.setter
     def broadcast_across_batch(self, across: bool) -> None:
+        if self.graph.has_implicit_batch:
+            self._is_broadcast = bool(across)
+            self.graph.start_again()
+            return
         self.graph.reporter.warning(f"{self.name}: broadcast_across_batch means nothing with an explicit batch")

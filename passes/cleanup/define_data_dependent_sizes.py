@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.locations import name_of
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.slicing import SliceMode
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
@@ -26,7 +27,6 @@ from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.cleanup.rewriting import insert_before, replace
 from mlirt.passes.cleanup.run_time_words import Word, Words
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.cleanup.shape_refinement import refine, refine_results, update_results
 
 

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.cleanup.rewriting import blocks
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.cleanup.shape_refinement import refine, update_results
 
 

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
+from mlirt.dialects.shape_arithmetic import ShapeArithmetic
 from mlirt.dialects.symbolic import Dim, sym, symbols
 from mlirt.dialects.tensor_types import dims, is_tensor
 from mlirt.dialects.trt.concatenation import ConcatenationOp
@@ -19,7 +20,6 @@ from mlirt.dialects.trt.elementwise import ElementwiseKind as Kind
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.dialects.trt.select import SelectOp
-from mlirt.passes.cleanup.shape_arithmetic import ShapeArithmetic
 from mlirt.passes.layer_builder import LayerBuilder
 
 

@@ -11,8 +11,10 @@ from mlirt.runtime.api.engine_inspector import EngineInspector
 from mlirt.runtime.api.engine_tensors import EngineTensor, engine_tensors, profile_shapes
 from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.runtime.api.implicit_batch import largest_batch
 from mlirt.runtime.api.profile_users import ProfileUsers
 from mlirt.runtime.kept_network import is_refittable
+from mlirt.runtime.loop_layers import loops_as_layers
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
@@ -41,6 +43,8 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         self.allocator = allocator
         self.reporter = reporter
         self.manifest = engine.plan.manifest
+        self.layers = loops_as_layers(self.manifest.layers)
+        self.implicit_batch = largest_batch(self.manifest)
         self.tensors = engine_tensors(self.manifest)
         self.size_program = SizeProgram(self.manifest)
         self.tensor_names = list(self.tensors)
@@ -61,7 +65,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
         """How many the inspector knows: those of each profile, as versions before 10 count them
         (tensorrt-features.md#17.5).
         """
-        return len(self.engine.layers) * self.counted_profiles
+        return len(self.layers) * self.counted_profiles
 
     @property
     def counted_profiles(self) -> int:
@@ -82,13 +86,19 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     @property
     def has_implicit_batch_dimension(self) -> bool:
+        """Whether shapes are those of one sample (tensorrt-features.md#2.17)."""
         deprecated("the shapes of the inputs")
-        return False
+        return self.implicit_batch is not None
 
     @property
     def max_batch_size(self) -> int:
+        """The largest batch of `execute`; 1 with an explicit batch."""
         deprecated("the batch dimension of the inputs")
-        return 1
+        return self.implicit_batch or 1
+
+    def of_sample(self, shape: Dims) -> Dims:
+        """A shape as the user is told it, without an implicit batch (mlirt's own)."""
+        return shape if self.implicit_batch is None else Dims(list(shape)[1:])
 
     @property
     def refittable(self) -> bool:
@@ -123,7 +133,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     def get_tensor_shape(self, name: str) -> Dims:
         """The lengths, -1 where the shapes of a run decide."""
-        return Dims(self.tensor(name).shape)
+        return self.of_sample(Dims(self.tensor(name).shape))
 
     def get_tensor_dtype(self, name: str) -> DataType:
         return self.tensor(name).dtype
@@ -154,7 +164,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]:
         """The smallest, usual and largest shape of an input."""
         self.tensor(name)
-        return profile_shapes(self.manifest, profile_index, name)
+        return [self.of_sample(shape) for shape in profile_shapes(self.manifest, profile_index, name)]
 
     def is_shape_inference_io(self, name: str) -> bool:
         """Whether an input is read, or an output delivered, as a shape (tensorrt-features.md#2.4, 12.22)."""

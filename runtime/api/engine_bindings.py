@@ -38,6 +38,9 @@ class EngineBindings(ABC):
     def get_tensor_format_desc(self, name: str) -> str: ...
 
     @abstractmethod
+    def get_tensor_shape(self, name: str) -> Dims: ...
+
+    @abstractmethod
     def get_tensor_profile_shape(self, name: str, profile_index: int) -> list[Dims]: ...
 
     @property
@@ -66,7 +69,7 @@ class EngineBindings(ABC):
 
     def get_binding_shape(self, index: Binding) -> Dims:
         deprecated("get_tensor_shape")
-        return Dims(self._bound(index).shape)
+        return self.get_tensor_shape(self._bound(index).name)
 
     def get_binding_dtype(self, index: Binding) -> DataType:
         deprecated("get_tensor_dtype")

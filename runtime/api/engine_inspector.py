@@ -53,7 +53,7 @@ class EngineInspector(Reporting, ContextManager):
         return json.dumps(found)
 
     def _layer(self, index: int) -> object:
-        layers, verbosity = self._engine.engine.layers, self._engine.profiling_verbosity.name
+        layers, verbosity = self._engine.layers, self._engine.profiling_verbosity.name
         profile, place = divmod(index, max(len(layers), 1))
         return _of_profile(inspected_layer(layers[place], verbosity, self._values()), profile)
 

@@ -126,13 +126,13 @@ class IExecutionContext(ContextSettings, ContextManager):
     def get_tensor_shape(self, name: str) -> Dims:
         """The lengths, as far as the shapes of the inputs determine them; -1 for the others."""
         self.engine.tensor(name)
-        return self._shapes.shape_of(name)
+        return self.engine.of_sample(self._shapes.shape_of(name))
 
     def get_tensor_strides(self, name: str) -> Dims:
         """Elements from one position to the next, for each axis; vectors where a format has some
         (tensorrt-features.md#5.4).
         """
-        return self.engine.tensor(name).strides(self.get_tensor_shape(name))
+        return self.engine.tensor(name).strides(self._shapes.shape_of(name))
 
     def symbol_values(self) -> dict[str, int]:
         """What the symbols of dynamic dimensions stand for, once all shapes are set (mlirt's own)."""
@@ -257,9 +257,14 @@ class IExecutionContext(ContextSettings, ContextManager):
 
     def execute_async_v2(self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None) -> bool:
         """As `execute_v2`."""
+        if self.engine.implicit_batch is not None:
+            return self._failed("enqueueV2", "the batch of the engine is implicit: use execute or execute_async")
+        return self._run_bindings("enqueueV2", bindings, stream_handle)
+
+    def _run_bindings(self, where: str, bindings: Sequence[int], stream_handle: int) -> bool:
         names = self.engine.tensor_names
         if len(bindings) < len(names):
-            return self._failed("enqueueV2", f"expected {len(names)} bindings, got {len(bindings)}")
+            return self._failed(where, f"expected {len(names)} bindings, got {len(bindings)}")
         first = self._shapes.profile * len(names) if len(bindings) >= len(self.engine) else 0
         given = dict(zip(names, map(int, bindings[first:]), strict=False))
         given |= {name: array.ctypes.data for name, array in self._values.items()}
@@ -267,7 +272,7 @@ class IExecutionContext(ContextSettings, ContextManager):
             self._run(given, stream_handle)
             self._tell(given, stream_handle)
         except MlirtError as error:
-            return self._failed("enqueueV2", error)
+            return self._failed(where, error)
         return True
 
     def _run(self, addresses: dict[str, int], stream: int) -> None:
@@ -391,13 +396,33 @@ class IExecutionContext(ContextSettings, ContextManager):
         return True
 
     def execute(self, batch_size: int, bindings: Sequence[int]) -> bool:
-        """False, with an error in the log: it is for an implicit batch (tensorrt-features.md#13.4)."""
-        return self._failed("execute", UnsupportedError("execute is for an implicit batch: use execute_v2"))
+        """Run a batch of an engine with an implicit one; False, with an error in the log, for others and for batches
+        that it does not take (tensorrt-features.md#13.4).
+        """
+        deprecated("execute_v2")
+        return self._run_batch("execute", "execute_v2", batch_size, bindings, 0)
 
-    def execute_async(self, batch_size: int, bindings: Sequence[int], stream_handle: int) -> bool:
-        """The same."""
-        error = UnsupportedError("execute_async is for an implicit batch: use execute_async_v3")
-        return self._failed("enqueue", error)
+    def execute_async(
+        self, batch_size: int, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None
+    ) -> bool:
+        """The same on a stream."""
+        deprecated("execute_async_v2")
+        return self._run_batch("enqueue", "execute_async_v3", batch_size, bindings, stream_handle)
+
+    def _run_batch(self, where: str, instead: str, size: int, bindings: Sequence[int], stream: int) -> bool:
+        most = self.engine.implicit_batch
+        if most is None:
+            return self._failed(where, UnsupportedError(f"the batch of the engine is explicit: use {instead}"))
+        if not 0 < size <= most:
+            return self._failed(
+                where,
+                "Parameter check failed, condition: batchSize > 0 && batchSize <= mEngine.getMaxBatchSize(). "
+                f"Note: Batch size was: {size}, but engine max batch size was: {most}",
+            )
+        for tensor in self.engine.tensors.values():
+            if tensor.is_dynamic_input and not self.set_input_shape(tensor.name, (size, *list(tensor.shape)[1:])):
+                return False
+        return self._run_bindings(where, bindings, stream)
 
     def get_strides(self, binding: int) -> Dims:
         deprecated("get_tensor_strides")

@@ -85,3 +85,26 @@ def test_no_image_at_all() -> None:
     types = [str(one["dtype"]) for layer in engine.engine.layers for one in layer["outputs"]]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType, reportUnknownArgumentType]  (records of a plan are JSON)
     assert types
     assert set(types) == {"float32"}
+
+
+@pytest.mark.parametrize("is_zero", [True, False])
+def test_a_tensor_of_zeros_is_warned_of(is_zero: bool) -> None:
+    """tensorrt-features.md#9.22: by name in the log, unless a ReLU makes it so of negative numbers."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, IMAGES.shape[1:])
+    kernel, bias = np.ones((4, 4, 1, 1), np.float32), np.full(4, 0 if is_zero else -1e3, np.float32)
+    before = network.add_convolution_nd(x, 4, (1, 1), kernel, bias).get_output(0)
+    y = network.add_activation(before, trt.ActivationType.RELU).get_output(0)
+    before.name, y.name = "before", "rectified"
+    network.mark_output(y)
+    config, calibrator = cpu_config(logger, trt.BuilderFlag.INT8), Calibrator()
+    zeros = np.zeros_like(IMAGES)
+    if is_zero:
+        calibrator.left = list(zeros)
+    config.int8_calibrator = calibrator
+    config.set_quantization_flag(trt.QuantizationFlag.CALIBRATE_BEFORE_FUSION)
+    built(network, config, logger)
+    log = logger.text(trt.Severity.WARNING)
+    warned = [name for name in ("x", "before", "rectified") if f"Tensor {name} is uniformly zero." in log]
+    assert warned == (["x", "before", "rectified"] if is_zero else [])

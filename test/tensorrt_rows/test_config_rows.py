@@ -60,6 +60,28 @@ def test_deprecated_settings_warn() -> None:
         assert not engine.has_implicit_batch_dimension
 
 
+def test_deprecated_parts_of_networks_warn() -> None:
+    """tensorrt-features.md#3.18: each names what stands for it."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (1, 3, 4, 4))
+    with pytest.warns(DeprecationWarning, match="Use quantize layers instead"):
+        assert not network.has_explicit_precision
+    with pytest.warns(DeprecationWarning, match="Use add_matrix_multiply instead"):
+        network.mark_output(network.add_fully_connected(x, 2, np.ones((2, 48), np.float32)).get_output(0))
+    resize = network.add_resize(x)
+    with pytest.warns(DeprecationWarning, match="Use coordinate_transformation instead"):
+        resize.align_corners = True
+    assert resize.coordinate_transformation is trt.ResizeCoordinateTransformation.ALIGN_CORNERS
+    with pytest.warns(DeprecationWarning, match="Use coordinate_transformation instead"):
+        assert resize.align_corners
+    context = built(network, cpu_config(logger), logger).create_execution_context()
+    with pytest.warns(DeprecationWarning, match="Use execute_v2 instead"):
+        context.execute(1, [0, 0])
+    with pytest.warns(DeprecationWarning, match="Use execute_async_v2 instead"):
+        context.execute_async(1, [0, 0], 0)
+
+
 def test_strict_types() -> None:
     """tensorrt-features.md#3.5: preferences, direct inputs and outputs where they can be had, and else a warning."""
     logger = CollectingLogger()

@@ -24,7 +24,7 @@ def context_of(shape: tuple[int, ...], logger: CollectingLogger, *, detailed: bo
     return built(network, config, logger).create_execution_context()
 
 
-def test_runs_with_an_implicit_batch() -> None:
+def test_runs_with_an_implicit_batch_where_it_is_explicit() -> None:
     """tensorrt-features.md#13.4: False, and the log names the call to take."""
     logger = CollectingLogger()
     context = context_of((2,), logger)

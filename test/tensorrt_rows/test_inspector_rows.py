@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, constant, new_network
-from network_engines import built, cpu_config
+from network_engines import built, cpu_config, run
 
 import mlirt as trt
 
@@ -162,3 +162,81 @@ def test_layers_of_each_profile() -> None:
         patch.setenv("MLIRT_TENSORRT_VERSION", "10.0.1")
         assert engine.num_layers == count
         assert [layer["Name"] for layer in told(engine)["Layers"]] == names[:count]
+
+
+@pytest.mark.parametrize("verbosity", [trt.ProfilingVerbosity.DETAILED, trt.ProfilingVerbosity.LAYER_NAMES_ONLY])
+def test_the_name_of_functions_of_each_element(verbosity: trt.ProfilingVerbosity) -> None:
+    """tensorrt-features.md#24.2: inspector and profiler say PWN for several in a launch, and the name of one."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (2, 8))
+    double = network.add_elementwise(x, x, trt.ElementWiseOperation.SUM)
+    rectified = network.add_activation(double.get_output(0), trt.ActivationType.RELU)
+    soft = network.add_softmax(rectified.get_output(0))
+    last = network.add_unary(network.add_input("z", trt.float32, (3,)), trt.UnaryOperation.NEG)
+    double.name, rectified.name, soft.name, last.name = "add1", "relu1", "soft1", "neg1"
+    for tensor in (rectified.get_output(0), soft.get_output(0), last.get_output(0)):
+        network.mark_output(tensor)
+    config = cpu_config(logger)
+    config.profiling_verbosity = verbosity
+    engine = built(network, config, logger)
+    told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
+    names = [layer if isinstance(layer, str) else layer["Name"] for layer in told["Layers"]]
+    assert sorted(names) == ["PWN(add1, relu1)", "neg1", "soft1"]
+    context, recorder = engine.create_execution_context(), Recorder()
+    context.profiler = recorder
+    assert run(context, {"x": np.ones((2, 8), np.float32), "z": np.ones(3, np.float32)}) is not None
+    assert recorder.names == names
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_loop_is_one_layer(depth: int) -> None:
+    """tensorrt-features.md#7.18: the profiler and the inspector list the same; what the iterations launch is inside."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x, count = network.add_input("x", trt.float32, (4,)), network.add_input("n", trt.int32, ())
+
+    def repeated(start: trt.ITensor, inner: int) -> trt.ITensor:
+        loop = network.add_loop()
+        loop.add_trip_limit(count, trt.TripLimit.COUNT)
+        state = loop.add_recurrence(start)
+        value = repeated(state.get_output(0), inner - 1) if inner else state.get_output(0)
+        double = network.add_elementwise(value, value, trt.ElementWiseOperation.SUM)
+        double.name = f"double{inner}"
+        state.set_input(1, network.add_softmax(double.get_output(0)).get_output(0))
+        output = loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE)
+        output.name = f"loop{inner}"
+        return output.get_output(0)
+
+    first = network.add_unary(x, trt.UnaryOperation.EXP)
+    last = network.add_unary(repeated(first.get_output(0), depth), trt.UnaryOperation.NEG)
+    first.name, last.name = "exp", "neg"
+    network.mark_output(last.get_output(0))
+    config = cpu_config(logger)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    engine = built(network, config, logger)
+    told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
+    assert [layer["Name"] for layer in told["Layers"]] == ["exp", f"loop{depth}", "neg"]
+    assert engine.num_layers == 3
+    alone = engine.create_engine_inspector().get_layer_information(1, trt.LayerInformationFormat.JSON)
+    loop = told["Layers"][1]
+    assert json.loads(alone) == loop
+    assert (loop["LayerType"], len(loop["Inputs"]) > 0, len(loop["Outputs"]) > 0) == ("Loop", True, True)
+    inside = [name for layer in loop["Body"] for name in layer["Name"].split(" + ")]
+    assert {f"double{inner}" for inner in range(depth + 1)} <= set(inside)
+    recorder = Recorder()
+    context = engine.create_execution_context()
+    context.profiler = recorder
+    assert run(context, {"x": np.ones(4, np.float32), "n": np.array(3, np.int32)}) is not None
+    assert recorder.names == ["exp", f"loop{depth}", "neg"]
+
+
+class Recorder(trt.IProfiler):
+    """Keeps the names that it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def report_layer_time(self, layer_name: str, ms: float) -> None:
+        self.names.append(layer_name)

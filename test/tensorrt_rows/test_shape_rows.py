@@ -40,6 +40,57 @@ def values_config(logger: CollectingLogger, count: int) -> trt.IBuilderConfig:
     return config
 
 
+def flattened(logger: CollectingLogger) -> tuple[trt.INetworkDefinition, dict[str, trt.ITensor]]:
+    """What is computed with the shape of n x 3 x 8 x 8: a reshape, a slice, a resize and numbers of a known count."""
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (-1, 3, 8, 8))
+    shape = network.add_shape(x).get_output(0)
+
+    def length(axis: int) -> trt.ITensor:
+        return network.add_gather(shape, constant(network, np.array([axis], np.int32)), 0).get_output(0)
+
+    def joined(*parts: trt.ITensor | int) -> trt.ITensor:
+        tensors = [constant(network, np.array([p], np.int32)) if isinstance(p, int) else p for p in parts]
+        return network.add_concatenation(tensors).get_output(0)
+
+    inner = network.add_slice(shape, (1,), (3,), (1,)).get_output(0)
+    volume = network.add_reduce(inner, trt.ReduceOperation.PROD, 1, True).get_output(0)
+    flat, image = network.add_shuffle(x), network.add_resize(x)
+    part = network.add_slice(x, (0,) * 4, (1,) * 4, (1,) * 4)
+    flat.set_input(1, joined(length(0), volume))
+    part.set_input(2, joined(length(0), length(1), 4, 4))
+    image.set_input(1, joined(length(0), length(1), 16, 16))
+    count = network.add_fill((1,), trt.FillOperation.LINSPACE)
+    for index, given in ((0, length(1)), (1, np.array(0, np.float32)), (2, np.array([1], np.float32))):
+        count.set_input(index, given if isinstance(given, trt.ITensor) else constant(network, given))
+    layers = {"flat": flat, "part": part, "image": image, "count": count}
+    tensors = {name: layer.get_output(0) for name, layer in layers.items()}
+    for name, tensor in tensors.items():
+        tensor.name = name
+        network.mark_output(tensor)
+    return network, tensors
+
+
+def test_lengths_that_are_known_in_a_shape_of_the_run() -> None:
+    """tensorrt-features.md#6.7: the network tells them at once, so that layers which need a number can be added, and
+    the engine has them.
+    """
+    logger = CollectingLogger()
+    network, tensors = flattened(logger)
+    known = {"flat": (-1, 192), "part": (-1, 3, 4, 4), "image": (-1, 3, 16, 16), "count": (3,)}
+    assert {name: tuple(tensor.shape) for name, tensor in tensors.items()} == known
+    dense = network.add_convolution_nd(tensors["part"], 2, (4, 4), np.ones((2, 3, 4, 4), np.float32)).get_output(0)
+    assert dense.shape == (-1, 2, 1, 1)
+    engine = built(network, cpu_config(logger, shapes={"x": ((1, 3, 8, 8), (2, 3, 8, 8), (4, 3, 8, 8))}), logger)
+    assert {name: tuple(engine.get_tensor_shape(name)) for name in known} == known
+    x = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
+    found = run(engine.create_execution_context(), {"x": x})
+    assert found is not None
+    np.testing.assert_array_equal(found["flat"], x.reshape(2, 192))
+    np.testing.assert_array_equal(found["part"], x[:, :, :4, :4])
+    np.testing.assert_array_equal(found["count"], [0, 1, 2])
+
+
 def test_a_profile_that_leaves_no_choice() -> None:
     """tensorrt-features.md#12.9, 12.10: the engine says -1 all the same, a context needs the shape, which is held
     against the range.

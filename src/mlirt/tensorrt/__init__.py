@@ -140,7 +140,7 @@ if TYPE_CHECKING:
         PluginFieldCollection_,
         PluginFieldType,
     )
-    from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext
+    from mlirt.tensorrt.plugins.plugin import IPluginV2, IPluginV2DynamicExt, IPluginV2Ext, IPluginV2IOExt
     from mlirt.tensorrt.plugins.plugin_v3 import (
         IPluginCreatorV3One,
         IPluginV3,
@@ -227,7 +227,7 @@ _HOMES = {
     ),
     "mlirt.tensorrt.logger": "ILogger Logger Severity",
     "mlirt.tensorrt.plugins.fields": "PluginField PluginFieldCollection PluginFieldCollection_ PluginFieldType",
-    "mlirt.tensorrt.plugins.plugin": "IPluginV2 IPluginV2DynamicExt IPluginV2Ext",
+    "mlirt.tensorrt.plugins.plugin": "IPluginV2 IPluginV2DynamicExt IPluginV2Ext IPluginV2IOExt",
     "mlirt.tensorrt.plugins.plugin_v3": (
         "IPluginCreatorV3One IPluginV3 IPluginV3OneBuild IPluginV3OneCore IPluginV3OneRuntime PluginCapabilityType "
         "TensorRTPhase"
@@ -344,6 +344,7 @@ __all__ = [
     "IPluginV2",
     "IPluginV2DynamicExt",
     "IPluginV2Ext",
+    "IPluginV2IOExt",
     "IPluginV2Layer",
     "IPluginV3",
     "IPluginV3Layer",

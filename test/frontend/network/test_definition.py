@@ -10,16 +10,15 @@ from layer_networks import CollectingLogger, constant, evaluate, new_network
 
 import mlirt as trt
 from mlirt.dialects.context import RtContext
-from mlirt.errors import InvalidInputError, InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.network.module import network_module
 
 
-def test_explicit_batch_alone() -> None:
+def test_the_flag_makes_the_batch_explicit() -> None:
     """tensorrt-features.md#2.1, 2.17."""
     network = new_network()
     assert (network.has_implicit_batch_dimension, network.has_explicit_precision) == (False, False)
-    with pytest.raises(UnsupportedError, match="implicit batch"):
-        trt.Builder(trt.Logger()).create_network()
+    assert trt.Builder(trt.Logger()).create_network().has_implicit_batch_dimension
 
 
 def test_input_with_a_taken_name_is_none() -> None:

@@ -53,7 +53,7 @@ def doubling_or_squaring() -> trt.INetworkDefinition:
 
 
 def test_loops_and_branches() -> None:
-    """tensorrt-features.md#7.18, 17.1 and 17.3: on a CPU it is the thread in front of the decision that decides."""
+    """tensorrt-features.md#17.1 and 17.3: on a CPU it is the thread in front of the decision that decides."""
     engine = engine_of(doubling_or_squaring(), trt.ProfilingVerbosity.DETAILED)
     told = json.loads(engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON))
     assert [set(one) for one in told["Decisions"]] == [{"kind", "layers", "decided_by"}] * 2

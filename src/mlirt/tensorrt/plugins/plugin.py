@@ -73,11 +73,37 @@ class IPluginV2Ext(IPluginV2):
         """The type of an output: that of the first input."""
         return input_types[0] if input_types else DataType.FLOAT
 
+    def can_broadcast_input_across_batch(self, input_index: int, /) -> bool:
+        """Whether an input that is the same for all samples may come once; asked with an implicit batch
+        (tensorrt-features.md#19.19).
+        """
+        return False
+
+    def is_output_broadcast_across_batch(self, output_index: int, input_is_broadcasted: Sequence[bool], /) -> bool:
+        """Whether an output is the same for all samples, given which inputs come once; asked with an implicit batch."""
+        return False
+
     def attach_to_context(self, cudnn: object, cublas: object, allocator: object) -> None:
         """A context has the plugin now; there are no libraries and no allocator to offer."""
 
     def detach_from_context(self) -> None:
         """The context has the plugin no more."""
+
+
+class IPluginV2IOExt(IPluginV2Ext):
+    """A plugin with tensors of several types and formats, which it sees without their batch.
+
+    As the kinds before it, one has `get_output_shape`, `get_workspace_size` and `execute_async`.
+    """
+
+    def supports_format_combination(
+        self, pos: int, in_out: Sequence[PluginTensorDesc], num_inputs: int, num_outputs: int, /
+    ) -> bool:
+        """Whether tensor `pos`, inputs first, may have its type, given those before it (tensorrt-features.md#19.6)."""
+        raise self._missing("supports_format_combination")
+
+    def configure_plugin(self, inputs: Sequence[PluginTensorDesc], outputs: Sequence[PluginTensorDesc], /) -> None:
+        """Learn what the tensors are like when an engine is built, and before runs with other batches."""
 
 
 class IPluginV2DynamicExt(IPluginV2Ext):
