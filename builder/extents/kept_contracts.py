@@ -52,24 +52,27 @@ class KeptContracts:
 
     def of_launch(
         self, kernel: FuncOp, constants: Mapping[int, int], grid: Mapping[int, int], most: int = MAX_WORK
-    ) -> Record | None:
-        """The contract of launches whose numbers are all known; None where following them takes too many numbers."""
+    ) -> Found | None:
+        """The contract of launches whose numbers are all known, and whether they surely touch what it says.
+
+        None where following them takes too many numbers.
+        """
         numbers = sorted(constants.items()), sorted(grid.items()), most
         key = key_of("launch", own_sources(), versions("xdsl"), self._text(kernel), json.dumps(numbers))
         if key not in self._found:
             kept = self._cache.get(key, _is_contract)
             self._found[key] = self._followed(key, kernel, constants, grid, most) if kept is None else _read(kept)
-        record, is_too_large = self._found[key]
-        return None if is_too_large else record
+        return self._found[key] if self._found[key][0] else None
 
     def _followed(
         self, key: str, kernel: FuncOp, constants: Mapping[int, int], grid: Mapping[int, int], most: int
     ) -> Found:
         self.read += 1
         try:
-            found = contract_from(LaunchReader(kernel, constants, [grid[axis] for axis in sorted(grid)], most)), False
+            reader = LaunchReader(kernel, constants, [grid[axis] for axis in sorted(grid)], most)
+            found = contract_from(reader), reader.is_sure
         except TooMuchWork:
-            found = dict[str, object](), True
+            found = dict[str, object](), False
         self._cache.put(key, json.dumps(found).encode())
         return found
 

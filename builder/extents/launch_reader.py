@@ -71,6 +71,9 @@ class LaunchReader:
         self._needed = NeededValues(kernel)
         self._found: dict[SSAValue, tuple[int, int] | None] = {}
         self._work, self._most = 0, most
+        self.is_sure = True
+        """Whether each launch touches the first and the last element; else data or loops decide, and it may not."""
+        self._is_certain = True
         self.values: dict[SSAValue, Interval] = {}
         self.active: Mask = np.ones((1, 1), bool)
         at_once = max(1, _AT_ONCE // self._threads)
@@ -129,11 +132,12 @@ class LaunchReader:
     @contextmanager
     def _where(self, condition: Interval) -> Generator[bool]:
         """With the threads for which a truth may hold; says whether there are any."""
-        before = self.active
+        before = self.active, self._is_certain
         assert condition.high is not None
-        self.active = before & (condition.high > 0)
+        self.active = self.active & (condition.high > 0)
+        self._is_certain = self._is_certain and condition.exact is not None
         yield bool(self.active.any())
-        self.active = before
+        self.active, self._is_certain = before
 
     @contextmanager
     def _knowing(self, condition: SSAValue, is_true: bool) -> Generator[None]:
@@ -257,6 +261,7 @@ class LaunchReader:
     # What is touched.
 
     def _touch(self, touched: Touched) -> None:
+        self.is_sure = self.is_sure and self._is_certain and not touched.is_unknown
         if touched.is_unknown:
             self._found[touched.buffer] = None
             return
@@ -269,7 +274,7 @@ class LaunchReader:
                 count = smallest(count, self._factor(one))
             last = largest(subtract(count, exactly(1)), exactly(0))
             element = add(element, multiply(_up_to(last), self._factor(run.step)))
-        with self._where(exactly(1) if only is None else less(exactly(0), self.value(only))) as is_entered:
+        with self._where(exactly(1) if only is None else less(exactly(0), self._factor(only))) as is_entered:
             if is_entered and touched.guarded is None:
                 self._note(touched.buffer, element)
             elif is_entered and touched.guarded is not None:
@@ -277,7 +282,7 @@ class LaunchReader:
 
     def _touch_groups(self, buffer: SSAValue, element: Interval, groups: Guarded) -> None:
         """Where the first group is valid, and so many more as are."""
-        left = subtract(self.value(groups.valid), exactly(groups.first + 1))
+        left = subtract(self._factor(groups.valid), exactly(groups.first + 1))
         with self._where(less(exactly(0), left, or_equal=True)) as is_entered:
             if is_entered:
                 last = smallest(floor_divide(left, exactly(groups.size), self.active), exactly(groups.count - 1))
@@ -285,7 +290,9 @@ class LaunchReader:
                 self._note(buffer, add(element, multiply(_up_to(last), step)))
 
     def _factor(self, one: Factor) -> Interval:
-        return self.value(one) if isinstance(one, SSAValue) else exactly(one)
+        found = self.value(one) if isinstance(one, SSAValue) else exactly(one)
+        self.is_sure = self.is_sure and found.exact is not None
+        return found
 
     def _note(self, buffer: SSAValue, element: Interval) -> None:
         before = self._found.get(buffer, ())

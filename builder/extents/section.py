@@ -93,7 +93,7 @@ def _for_gpu(
     """The contracts of a kernel for a GPU that its own launches keep; one that proves nothing where there is none.
 
     Where launches differ in numbers that are known, there is one contract for each, which is short and exact: their
-    threads are enumerated. Raises `CompileError` where one of them leaves a buffer, or where nothing bounds it.
+    threads are enumerated. Raises `CompileError` where one of them surely leaves a buffer.
     """
     found: list[dict[str, object]] = []
     for group in _alike(numbers, manifest):
@@ -101,19 +101,18 @@ def _for_gpu(
         bound = [one for one in numbers.launches if one[1].index in group]
         constants, grid = _constants(launches), _known_grid(launches)
         is_known = _is_known(launches[0], constants, grid)
-        contract, is_whole = head, False
+        contract = head
         for attempt in _ATTEMPTS:
             if isinstance(attempt, Effort):
                 formulas, _ = known.of(kernel, numbers.signed, constants, grid, attempt)
                 contract = _tried(head, head | formulas, bound)
             elif is_known and (whole := known.of_launch(kernel, constants, grid, attempt)) is not None:
-                contract, is_whole = head | whole, True
+                contract = _tried(head, head | whole[0], bound)
+                if whole[1]:
+                    _check_inside(kernel, head | whole[0], bound, manifest)
             if not contract["unproved"]:
                 break
-        if is_known and is_whole:
-            _check_complete(kernel.sym_name.data, contract, launches[0].layer)
-            _check_inside(kernel, contract, bound, manifest)
-        elif contract["unproved"]:
+        if contract["unproved"] and not is_known:
             _check_each(kernel, head, bound, manifest, known)
         found.append(contract)
     return [one for one in found if not one["unproved"]] or found[:1]
@@ -136,9 +135,10 @@ def _check_each(
     for binding, launch in sorted(launches, key=lambda one: prod(one[1].grid)):
         constants = {place: one for place, one in enumerate(launch.args) if isinstance(one, int)}
         found = known.of_launch(kernel, constants, dict(enumerate(launch.grid)), _SMALL)
-        if found is None or found["unproved"]:
+        if found is None:
             break  # larger ones would take longer
-        _check_inside(kernel, head | found, [(binding, launch)], manifest)
+        if found[1]:
+            _check_inside(kernel, head | found[0], [(binding, launch)], manifest)
 
 
 def _check_inside(
@@ -147,7 +147,7 @@ def _check_inside(
     launches: Sequence[tuple[ShapeBinding, BoundLaunch]],
     manifest: Manifest,
 ) -> None:
-    """Raise `CompileError` where a launch of which everything is known leaves a buffer.
+    """Raise `CompileError` where a launch leaves a buffer, as no data can change.
 
     Launches that a run may not come to are left to the run.
     """

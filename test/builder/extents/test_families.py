@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from family_models import FAMILIES
 from onnx import helper
 from onnx_models import model_of
 
@@ -268,6 +269,14 @@ def test_a_launch_that_leaves_its_buffers_is_an_error_of_the_compiler(
     model = model_of([node("Relu", "x")], {"x": (F, [8, 1024])}, ["y"], {})
     with pytest.raises(CompileError, match=r"layer layer1.*: kernel \w+ leaves the buffers of its arguments .*defect"):
         gpu_plan_of(model, monkeypatch)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_has_contracts_on_a_gpu(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but one: which boxes are kept, and where they go, is up to data."""
+    manifest = gpu_plan_of(FAMILIES[family]()[0], monkeypatch).manifest
+    sealed = {manifest.kernels[manifest.launches[i].kernel].name.split("_")[0] for i in manifest.sealed}
+    assert sealed <= ({"pointwise", "topk"} if family == "suppress" else set())
 
 
 @pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])

@@ -207,6 +207,15 @@ kernel.func @loop(%i: memref<?xi64>, %x: memref<?xf32>) attributes {block_size =
     assert contract.extents_of(arguments, [1, 1, 1]) == {0: (0, 8), 1: (4, 28)}
 
 
+@pytest.mark.parametrize("text", [PERSISTENT, GUARDED, RANKED], ids=["persistent", "guarded", "ranked"])
+def test_what_data_decide_is_not_sure(text: str) -> None:
+    """Whether a launch comes to a store, and to which element: an error of the compiler is only what is sure."""
+    kernel = parse_kernel(text)
+    pointers = text.count("memref<?x", 0, text.index("{block_size"))
+    reader = LaunchReader(kernel, {pointers + i: 2 for i in range(len(kernel.body.block.args) - pointers)}, (2,))
+    assert reader.is_sure == (text != RANKED)
+
+
 def test_numbers_that_wrap_are_not_bounds() -> None:
     text = """
 kernel.func @wraps(%x: memref<?xf32>, %n: index) attributes {block_size = 32 : i64, index_bits = 32 : i64} {
