@@ -15,6 +15,7 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.diagnostics import OperationError, title
 from mlirt.dialects.length_requirements import requirements_of
 from mlirt.dialects.pass_plugins import active
+from mlirt.dialects.plugin_interpreters import plugin_results
 from mlirt.dialects.region_interpreter import execute, is_structural, restored
 from mlirt.dialects.regions import ControlOp, Terminator
 from mlirt.dialects.symbol_values import bind, symbol_values
@@ -253,6 +254,8 @@ class _Interpreter:
         if isinstance(op, DefineSizeOp):
             self._define(op, operands)
         reference = getattr(op, "reference", None)
+        if reference is None and (results := plugin_results(op, operands)) is not None:
+            return results
         if reference is None:
             brought = type(op).__module__ in {plugin.module.__name__ for plugin in active()}
             what = "give its class a method reference(self, *arrays)" if brought else "lower or remove it first"

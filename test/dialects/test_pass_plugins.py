@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx_models import model_of, write_model
@@ -246,6 +247,54 @@ def test_handlers_make_the_layers_of_their_file(
     assert said.endswith("(layer.py, line 16)\n")
     assert rt_opt.main(["Wrong.onnx", "--shapes=x:4", *common]) == 1
     assert "Wrong (node 'it'): there is no layer 'trt.halve' (layer.py, line 24)" in capsys.readouterr().err
+
+
+INTERPRETED = """\
+from xdsl.dialects.builtin import TensorType
+from xdsl.interpreter import InterpreterFunctions, impl, register_impls
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
+
+@irdl_op_definition
+class HalfOp(IRDLOperation):
+    name = "mine.half"
+    input = operand_def(TensorType)
+    output = result_def(TensorType)
+
+@register_impls
+class HalfFunctions(InterpreterFunctions):
+    @impl(HalfOp)
+    def run_half(self, interpreter, op, args):
+        if args[0].max() > 5:
+            raise ValueError("at most five")
+        return (args[0] / 2,)
+"""
+HALVED = """\
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %y = "mine.half"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+"""
+
+
+def test_functions_of_an_interpreter_say_what_an_op_means(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("interpreted.py").write_text(INTERPRETED, encoding="utf-8")
+    Path("bare.py").write_text(INTERPRETED.replace("@impl(HalfOp)", ""), encoding="utf-8")
+    Path("half.mlir").write_text(HALVED, encoding="utf-8")
+    np.savez("x.npz", x=np.array([1, 2, 5], np.float32))
+    np.savez("large.npz", x=np.array([1, 2, 6], np.float32))
+    run = ["half.mlir", "--run=reference", "-o", "out.mlir", "--output=y.npz"]
+    assert rt_opt.main([*run, "--load-pass-plugin=interpreted.py", "--input=x.npz"]) == 0
+    np.testing.assert_array_equal(np.load("y.npz")["output0"], np.array([0.5, 1, 2.5], np.float32))
+    capsys.readouterr()
+    assert rt_opt.main([*run, "--load-pass-plugin=interpreted.py", "--input=large.npz"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "at most five" in said
+    assert rt_opt.main([*run, "--load-pass-plugin=bare.py", "--input=x.npz"]) == 1
+    assert "give its class a method reference" in capsys.readouterr().err
 
 
 TACTIC = """\
