@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Collection, Sequence
 
+from mlirt.builder.config.build_config import PRECISIONS
 from mlirt.errors import InvalidInputError
-from mlirt.passes.phases import PRECISIONS
 from mlirt.tools.flag_parser import FlagParser
 from mlirt.tools.flag_values import natural, shapes
 from mlirt.tools.output_files import check_output, write_output

@@ -214,7 +214,7 @@ def test_rt_exec_and_rt_report(folder: Path, capfd: pytest.CaptureFixture[str]) 
     assert rt_exec.main(["--onnx=small.onnx", "--from=fusion", *built]) == 1
     assert "--weights and --from are for IR: give --onnx=FILE.mlir" in capfd.readouterr().err
     assert rt_report.main(["a.plan", "--from=fusion", "-o", "b.html"]) == 1
-    assert "are for what is built: give FILE.onnx or FILE.mlir" in capfd.readouterr().err
+    assert "--from is for what is built: give FILE.onnx or FILE.mlir" in capfd.readouterr().err
 
 
 def test_refit_of_ir(folder: Path) -> None:

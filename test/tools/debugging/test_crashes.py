@@ -13,6 +13,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from interrupted_process import restore_interrupts
 
 from mlirt.errors import InvalidInputError
 from mlirt.tools.debugging.apart import CrashedError, apart
@@ -124,7 +125,13 @@ def test_ctrl_c_ends_the_child_too(folder: Path) -> None:
     command = [sys.executable, "-P", "-m", "mlirt.tools.rt_debug", "bisect", "small.onnx", edit]
     command.append("--load-pass-plugin=pass_plugin.py")
     with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=restore_interrupts,
     ) as process:
         while not (folder / "runs").exists():
             time.sleep(0.05)
