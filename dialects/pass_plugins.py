@@ -19,9 +19,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from mlirt.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from xdsl.interpreter import InterpreterFunctions
 
 _PREFIX = "mlirt_pass_plugin_"
 P = ParamSpec("P")
@@ -43,6 +46,13 @@ class PassPlugin:
         for value in vars(self.module).values():
             if isinstance(value, type) and issubclass(value, base) and value.__module__ == self.module.__name__:
                 yield value
+
+    def interpreters(self) -> Iterator[type[InterpreterFunctions]]:
+        """The classes of functions of xDSL's interpreter that the file itself defines."""
+        if "xdsl.interpreter" in sys.modules:  # else no plugin has imported it
+            from xdsl.interpreter import InterpreterFunctions
+
+            yield from self.classes(InterpreterFunctions)
 
     def objects(self, kind: type[T]) -> Iterator[T]:
         """The global variables of a type."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from mlirt.dialects.pass_plugins import PassPlugin, active
+from mlirt.dialects.pass_plugins import active
 
 if TYPE_CHECKING:
     from xdsl.interpreter import InterpreterFunctions
@@ -17,19 +16,10 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-def interpreters_of(plugin: PassPlugin) -> list[type[InterpreterFunctions]]:
-    """The classes of `InterpreterFunctions` that a plugin's file defines."""
-    if "xdsl.interpreter" not in sys.modules:  # then no plugin has imported it
-        return []
-    from xdsl.interpreter import InterpreterFunctions
-
-    return [*plugin.classes(InterpreterFunctions)]
-
-
 def plugin_results(op: Operation, operands: Sequence[Array]) -> Sequence[Array] | None:
     """What the first plugin that interprets the op makes of its operands; None where none does."""
     for plugin in active():
-        for functions in interpreters_of(plugin):
+        for functions in plugin.interpreters():
             found = _results(functions, op, operands)
             if found is not None:
                 return found

@@ -110,7 +110,6 @@ def brings_something(plugin: PassPlugin) -> bool:
     """Whether a file has what a tool finds."""
     from xdsl.ir import Dialect, Operation
 
-    from mlirt.dialects.plugin_interpreters import interpreters_of
     from mlirt.kernels.lib.tactics.registry import plugin_tactics
     from mlirt.passes.registry import passes_of
 
@@ -120,6 +119,6 @@ def brings_something(plugin: PassPlugin) -> bool:
         or any(True for _ in plugin.classes(Operation))
         or any(True for _ in plugin.objects(Dialect))
         or hasattr(plugin.module, "CONVERSIONS")
-        or interpreters_of(plugin)
+        or any(True for _ in plugin.interpreters())
         or plugin_tactics(plugin)
     )
