@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, Signedness
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirt.builder.extents.integer_types import WORD, bits_of, is_integer, largest, range_of
 from mlirt.builder.extents.numbers import MAX_NUMBER
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.quotients import Quotients
+from mlirt.builder.extents.thread_digits import thread_radices
+from mlirt.builder.plan_writer.manifest import block_shape
+from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.kernel.warpgroup import WarpValueOp
 from mlirt.dialects.kernel.worker import WorkerShareOp, WorkerSlotOp
 
 ZERO, ONE = Polynomial.constant(0), Polynomial.constant(1)
-_WORD = 64
 _WARP = 32
 
 
-def is_integer(type_: Attribute) -> bool:
-    """Whether values of a type are whole numbers."""
-    return isinstance(type_, IndexType | IntegerType)
-
-
 class IndexValues(ABC):
-    """The expressions of a kernel's integers; `block` is the shape of its blocks of threads."""
+    """The expressions of a kernel's integers."""
 
-    def __init__(self, block: Sequence[int]) -> None:
+    def __init__(self, kernel: FuncOp) -> None:
         self.ranges = Quotients()
         self.values: dict[SSAValue, Polynomial] = {}
-        self.threads = prod(block)
-        self.radices = [1]
-        """What the digits of a thread's number count."""
+        self.threads = prod(block_shape(kernel))
         self._thread: Polynomial | None = None
+        self._radices = thread_radices(kernel, self.threads)
 
     @abstractmethod
     def require(self, expression: Polynomial) -> None:
@@ -48,7 +45,7 @@ class IndexValues(ABC):
         """The number of a thread, as the sum of its digits."""
         if self._thread is None:
             self._thread = ZERO
-            for radix, following in pairwise([*self.radices, self.threads]):
+            for radix, following in pairwise([*self._radices, self.threads]):
                 digit = self.ranges.varying(ZERO, Polynomial.constant(following // radix - 1))
                 self._thread += digit.scaled(radix)
         return self._thread
@@ -71,14 +68,10 @@ class IndexValues(ABC):
         return rule is not None
 
     def _anything(self, type_: Attribute) -> Polynomial:
-        bits = _bits(type_)
-        if isinstance(type_, IntegerType) and bits < _WORD:
-            if type_ == IntegerType(bits, Signedness.UNSIGNED) or bits == 1:
-                return self.ranges.varying(ZERO, Polynomial.constant(2**bits - 1))
-            if type_ == IntegerType(bits, Signedness.SIGNED):
-                half = 2 ** (bits - 1)
-                return self.ranges.varying(Polynomial.constant(-half), Polynomial.constant(half - 1))
-        return self.ranges.varying(None, None)
+        ends = range_of(type_)
+        if ends is None:
+            return self.ranges.varying(None, None)
+        return self.ranges.varying(Polynomial.constant(ends[0]), Polynomial.constant(ends[1]))
 
 
 _Combination: TypeAlias = Callable[[Polynomial, Polynomial], Polynomial]
@@ -87,7 +80,7 @@ _Rule: TypeAlias = Callable[[IndexValues, Operation], None]
 
 def _ring(combine: _Combination) -> _Rule:
     def rule(values: IndexValues, op: Operation) -> None:
-        if _bits(op.results[0].type) >= _WORD:  # narrower sums may wrap
+        if bits_of(op.results[0].type) >= WORD:  # narrower sums may wrap
             values.values[op.results[0]] = combine(values.value(op.operands[0]), values.value(op.operands[1]))
 
     return rule
@@ -156,11 +149,11 @@ def _constant(values: IndexValues, op: Operation) -> None:
 def _converted(values: IndexValues, op: Operation) -> None:
     (given,), (result,) = op.operands, op.results
     value, most = values.value(given), largest(result.type)
-    if _bits(result.type) < _bits(given.type) and values.ranges.is_given(value):
+    if bits_of(result.type) < bits_of(given.type) and values.ranges.is_given(value):
         for fits in (value.scaled(-1).plus(most), value.plus(most + 1)):
             values.require(fits)
         values.values[result] = value
-    elif _bits(result.type) >= _bits(given.type) > 1:
+    elif bits_of(result.type) >= bits_of(given.type) > 1:
         values.values[result] = value
 
 
@@ -259,12 +252,3 @@ _RULES: dict[str, _Rule] = {
     GridSizeOp.name: _grid_size,
     BlockIdOp.name: _block,
 }
-
-
-def largest(type_: Attribute) -> int:
-    """The largest number of a signed type."""
-    return 2 ** (_bits(type_) - 1) - 1
-
-
-def _bits(type_: Attribute) -> int:
-    return type_.bitwidth if isinstance(type_, IntegerType) else _WORD

@@ -5,38 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.builder.extents.intervals import (
-    ANY,
-    Ends,
-    Interval,
-    Mask,
-    add,
-    between,
-    both,
-    choose,
-    either,
-    equal,
-    exactly,
-    floor_divide,
-    largest,
-    less,
-    multiply,
-    never_below,
-    opposite,
-    remainder,
-    smallest,
-    subtract,
-)
+from mlirt.builder.extents import intervals
+from mlirt.builder.extents.integer_types import bits_of
+from mlirt.builder.extents.intervals import ANY, Interval, Mask, exactly, never_below
 
 Rule: TypeAlias = "Callable[[Operation, Sequence[Interval], Mask], Interval]"
 
 _MAX_SHIFT = 40
-_UNKNOWN_TRUTH = between(0, 1)
+_UNKNOWN_TRUTH = intervals.between(0, 1)
 
 
 def _plain(combine: Callable[[Interval, Interval], Interval]) -> Rule:
@@ -54,27 +34,27 @@ def _constant(op: Operation, given: Sequence[Interval], active: Mask) -> Interva
 def _divided(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     """Of numbers that are at least 0, for which all ways to divide agree."""
     left, right = given
-    return floor_divide(left, right, active) if never_below(left, 0, active) else ANY
+    return intervals.floor_divide(left, right, active) if never_below(left, 0, active) else ANY
 
 
 def _divided_down(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     left, right = given
-    return floor_divide(left, right, active)
+    return intervals.floor_divide(left, right, active)
 
 
-def _left(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
+def _remainder(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     left, right = given
-    return remainder(left, right, active)
+    return intervals.remainder(left, right, active)
 
 
 def _divided_up(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     left, right = given
-    return floor_divide(add(left, subtract(right, exactly(1))), right, active)
+    return intervals.floor_divide(intervals.add(left, intervals.subtract(right, exactly(1))), right, active)
 
 
 def _selected(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     condition, yes, no = given
-    return choose(condition, yes, no, active)
+    return intervals.choose(condition, yes, no, active)
 
 
 def _truth_of(combine: Callable[[Interval, Interval], Interval]) -> Rule:
@@ -85,7 +65,7 @@ def _exclusive(op: Operation, given: Sequence[Interval], active: Mask) -> Interv
     if not _is_truth(op):
         return ANY
     left, right = given
-    return either(both(left, opposite(right)), both(opposite(left), right))
+    return intervals.opposite(intervals.equal(left, right))
 
 
 def _power_of_2(exponents: Interval) -> Interval | None:
@@ -96,7 +76,7 @@ def _power_of_2(exponents: Interval) -> Interval | None:
 
 def _shifted_left(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     left, right = given
-    return ANY if (power := _power_of_2(right)) is None else multiply(left, power)
+    return ANY if (power := _power_of_2(right)) is None else intervals.multiply(left, power)
 
 
 def _shifted_right(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
@@ -107,7 +87,7 @@ def _shifted_right(op: Operation, given: Sequence[Interval], active: Mask) -> In
 def _converted(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
     """What does not fit into the type of the result is left to whoever sets it."""
     (source,) = given
-    return ANY if op.name == "arith.extsi" and _bits(op.operands[0].type) == 1 else source
+    return ANY if op.name == "arith.extsi" and bits_of(op.operands[0].type) == 1 else source
 
 
 def _zero_extended(op: Operation, given: Sequence[Interval], active: Mask) -> Interval:
@@ -116,12 +96,12 @@ def _zero_extended(op: Operation, given: Sequence[Interval], active: Mask) -> In
 
 
 _COMPARED: Mapping[int, Callable[[Interval, Interval], Interval]] = {
-    0: equal,
-    1: lambda a, b: opposite(equal(a, b)),
-    2: less,
-    3: lambda a, b: less(a, b, or_equal=True),
-    4: lambda a, b: less(b, a),
-    5: lambda a, b: less(b, a, or_equal=True),
+    0: intervals.equal,
+    1: lambda a, b: intervals.opposite(intervals.equal(a, b)),
+    2: intervals.less,
+    3: lambda a, b: intervals.less(a, b, or_equal=True),
+    4: lambda a, b: intervals.less(b, a),
+    5: lambda a, b: intervals.less(b, a, or_equal=True),
 }
 _NEGATED = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2}
 _UNSIGNED = {6: 2, 7: 3, 8: 4, 9: 5}  # predicates, and the signed ones that agree with them
@@ -139,16 +119,12 @@ def _compared(op: Operation, given: Sequence[Interval], active: Mask) -> Interva
     if not never_below(right, 0, active):
         return _UNKNOWN_TRUTH
     # What is negative is as large as can be.
-    is_natural = less(exactly(0), left, or_equal=True) if left.low is not None else _UNKNOWN_TRUTH
-    return both(is_natural, _COMPARED[signed](left, right))
+    is_natural = intervals.less(exactly(0), left, or_equal=True)
+    return intervals.both(is_natural, _COMPARED[signed](left, right))
 
 
 def _is_truth(op: Operation) -> bool:
-    return _bits(op.results[0].type) == 1
-
-
-def _bits(type_: object) -> int:
-    return type_.bitwidth if isinstance(type_, IntegerType) else 64
+    return bits_of(op.results[0].type) == 1
 
 
 def narrowed(
@@ -175,37 +151,28 @@ def narrowed(
         return
     gap = exactly(3 - predicate)
     if small.exact is None:
-        low = _higher(small.low, np.zeros((1, 1), np.int64)) if is_unsigned else small.low
-        yield left, Interval(low, _lower(small.high, subtract(large, gap).high))
+        yield left, intervals.cut(small, exactly(0).low if is_unsigned else None, intervals.subtract(large, gap).high)
     if large.exact is None:
-        yield right, Interval(_higher(large.low, add(small, gap).low), large.high)
-
-
-def _lower(a: Ends | None, b: Ends | None) -> Ends | None:
-    return b if a is None else a if b is None else np.minimum(a, b)
-
-
-def _higher(a: Ends | None, b: Ends | None) -> Ends | None:
-    return b if a is None else a if b is None else np.maximum(a, b)
+        yield right, intervals.cut(large, intervals.add(small, gap).low, None)
 
 
 RULES: Mapping[str, Rule] = {
     "arith.constant": _constant,
-    "arith.addi": _plain(add),
-    "arith.subi": _plain(subtract),
-    "arith.muli": _plain(multiply),
-    "arith.maxsi": _plain(largest),
-    "arith.minsi": _plain(smallest),
+    "arith.addi": _plain(intervals.add),
+    "arith.subi": _plain(intervals.subtract),
+    "arith.muli": _plain(intervals.multiply),
+    "arith.maxsi": _plain(intervals.largest),
+    "arith.minsi": _plain(intervals.smallest),
     "arith.divui": _divided,
     "arith.divsi": _divided,
     "arith.floordivsi": _divided_down,
     "arith.ceildivsi": _divided_up,
-    "arith.remui": _left,
-    "arith.remsi": _left,
+    "arith.remui": _remainder,
+    "arith.remsi": _remainder,
     "arith.select": _selected,
     "arith.cmpi": _compared,
-    "arith.andi": _truth_of(both),
-    "arith.ori": _truth_of(either),
+    "arith.andi": _truth_of(intervals.both),
+    "arith.ori": _truth_of(intervals.either),
     "arith.xori": _exclusive,
     "arith.shli": _shifted_left,
     "arith.shrui": _shifted_right,

@@ -146,9 +146,9 @@ def _one_or_both(combine: Callable[[Ends, Ends], Ends], x: End, y: End) -> End:
     return x if y is None else y if x is None else combine(x, y)
 
 
-def hull(a: Interval, b: Interval) -> Interval:
-    """Either of two numbers."""
-    return a if a is b else _interval(_both(np.minimum, a.low, b.low), _both(np.maximum, a.high, b.high))
+def cut(a: Interval, low: End, high: End) -> Interval:
+    """What of an interval lies between other ends."""
+    return Interval(_one_or_both(np.maximum, a.low, low), _one_or_both(np.minimum, a.high, high))
 
 
 def never_below(a: Interval, least: int, active: Mask) -> bool:
@@ -211,11 +211,9 @@ def _chosen(condition: Interval, yes: End, no: End, pick: Callable[[Ends, Ends],
     if yes is None or no is None or condition.low is None or condition.high is None:
         return None
     chosen = np.where(condition.high > 0, yes, no)
-    return (
-        chosen
-        if condition.exact is not None
-        else np.where((condition.low < 1) & (condition.high > 0), pick(yes, no), chosen)
-    )
+    if condition.exact is not None:
+        return chosen
+    return np.where((condition.low < 1) & (condition.high > 0), pick(yes, no), chosen)
 
 
 def truth(surely: Any, possibly: Any) -> Interval:

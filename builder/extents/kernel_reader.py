@@ -11,14 +11,13 @@ from xdsl.dialects.builtin import NoneAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.builder.extents.comparisons import known_where
-from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues, is_integer, largest
+from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues
+from mlirt.builder.extents.integer_types import is_integer, largest
 from mlirt.builder.extents.numbers import MAX_NUMBER, Numbers
 from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.ranges import Effort
-from mlirt.builder.extents.thread_digits import thread_radices
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
 from mlirt.builder.extents.unknowns import Facts, Side
-from mlirt.builder.plan_writer.manifest import block_shape
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceKind, ReduceOp
 from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
@@ -43,6 +42,14 @@ class Condition:
     guards: frozenset[int]
 
 
+def grid_conditions(numbers: Numbers, axis: int, count: int) -> list[Condition]:
+    """That there are so many blocks along an axis."""
+    given = numbers.grid(axis)
+    more = numbers.add(given, numbers.constant(-count))
+    fewer = numbers.add(numbers.constant(count), numbers.multiply(numbers.constant(-1), given))
+    return [Condition(one, frozenset()) for one in (more, fewer)]
+
+
 NOTHING_KNOWN: Mapping[int, int] = {}
 FULL_EFFORT = Effort()
 
@@ -62,10 +69,9 @@ class KernelReader(IndexValues):
         grid: Mapping[int, int] = NOTHING_KNOWN,
         effort: Effort = FULL_EFFORT,
     ) -> None:
-        super().__init__(block_shape(kernel))
+        super().__init__(kernel)
         self.ranges.effort = effort
         self.kernel, self.signed, self.constants, self._grid = kernel, signed, constants, grid
-        self.radices = thread_radices(kernel, self.threads)
         self.accesses: list[Access] = []
         self.conditions: list[Condition] = []
         self._facts: Facts = ()
@@ -300,13 +306,8 @@ class KernelReader(IndexValues):
     def blocks(self, axis: int) -> Polynomial:
         if axis not in self._grid:
             return super().blocks(axis)
-        numbers, count = self.ranges.numbers, self._grid[axis]
-        given = numbers.grid(axis)
-        for difference in (
-            numbers.add(given, numbers.constant(-count)),
-            numbers.add(numbers.constant(count), numbers.multiply(numbers.constant(-1), given)),
-        ):
-            self.conditions.append(Condition(difference, frozenset()))
+        count = self._grid[axis]
+        self.conditions += grid_conditions(self.numbers, axis, count)
         return Polynomial.constant(count)
 
     # What is recorded.

@@ -13,10 +13,11 @@ from math import prod
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, Signedness
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.builder.extents.integer_rules import RULES, narrowed
+from mlirt.builder.extents.integer_types import WORD, bits_of, range_of
 from mlirt.builder.extents.intervals import (
     ANY,
     Ends,
@@ -35,7 +36,7 @@ from mlirt.builder.extents.intervals import (
     smallest,
     subtract,
 )
-from mlirt.builder.extents.kernel_reader import Access, Condition, is_on_chip
+from mlirt.builder.extents.kernel_reader import Access, Condition, grid_conditions, is_on_chip
 from mlirt.builder.extents.needed_values import NeededValues
 from mlirt.builder.extents.numbers import Numbers
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
@@ -46,10 +47,9 @@ from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ShuffleOp, T
 from mlirt.dialects.kernel.warpgroup import WarpValueOp
 
 _AT_ONCE = 1 << 18
-"""Threads."""
+"""Threads whose numbers are computed together."""
 MAX_WORK = 1 << 30
 """How many numbers following a launch may take, all ops and threads together."""
-_WORD = 64
 
 
 class TooMuchWork(Exception):
@@ -67,7 +67,7 @@ class LaunchReader:
         self.numbers = Numbers()
         self._grid = [*grid, 1, 1][:3]
         self._threads = prod(block_shape(kernel))
-        self._index_limit = 1 << (_attribute(kernel, "index_bits", _WORD) - 1)
+        self._index_limit = 1 << (_attribute(kernel, "index_bits", WORD) - 1)
         self._needed = NeededValues(kernel)
         self._found: dict[SSAValue, tuple[int, int] | None] = {}
         self._work, self._most = 0, most
@@ -98,13 +98,7 @@ class LaunchReader:
     @property
     def conditions(self) -> list[Condition]:
         """That a launch has the grid that was followed."""
-        found: list[Condition] = []
-        for axis, count in enumerate(self._grid):
-            given, numbers = self.numbers.grid(axis), self.numbers
-            found.append(Condition(numbers.add(given, numbers.constant(-count)), frozenset()))
-            negative = numbers.multiply(numbers.constant(-1), given)
-            found.append(Condition(numbers.add(numbers.constant(count), negative), frozenset()))
-        return found
+        return [one for axis, count in enumerate(self._grid) for one in grid_conditions(self.numbers, axis, count)]
 
     # Values.
 
@@ -121,10 +115,10 @@ class LaunchReader:
 
     def _fits(self, type_: Attribute, interval: Interval) -> bool:
         """Whether arithmetic of a type gives an interval without wrapping."""
-        if _bits(type_) == 1:
+        if bits_of(type_) == 1:
             return True
-        limit = self._index_limit if type_ == IndexType() else 1 << (_bits(type_) - 1)
-        if limit >= 1 << (_WORD - 1) or interval.magnitude < limit:
+        limit = self._index_limit if type_ == IndexType() else 1 << (bits_of(type_) - 1)
+        if limit >= 1 << (WORD - 1) or interval.magnitude < limit:
             return True
         ends = [end for end in (interval.low, interval.high) if end is not None]
         return len(ends) == 2 and all(not ((np.abs(end) >= limit) & self.active).any() for end in ends)
@@ -142,9 +136,9 @@ class LaunchReader:
     @contextmanager
     def _knowing(self, condition: SSAValue, is_true: bool) -> Generator[None]:
         """With what a comparison says of numbers that are not known."""
-        before = {value: self.values.get(value) for value, _ in narrowed(condition, is_true, self.value, self.active)}
-        for value, interval in narrowed(condition, is_true, self.value, self.active):
-            self.values[value] = interval
+        known = dict(narrowed(condition, is_true, self.value, self.active))
+        before = {value: self.values.get(value) for value in known}
+        self.values.update(known)
         yield
         for value, interval in before.items():
             if interval is None:
@@ -222,8 +216,7 @@ class LaunchReader:
         start, end, step = (self.value(one) for one in (op.lb, op.ub, op.step))
         iteration, *carried = op.body.block.args
         kept = [i for i, one in enumerate(carried) if one in self._needed.values]
-        exact = [one.exact for one in (start, end, step)]
-        if any(one is None for one in exact) or not never_below(step, 1, np.ones((1, 1), bool)):
+        if any(one.exact is None for one in (start, end, step)) or not never_below(step, 1, np.ones((1, 1), bool)):
             self._any_iteration(op, start, end, step, kept)
             return
         for i in kept:
@@ -251,7 +244,7 @@ class LaunchReader:
         for i in kept:
             self.values.pop(carried[i], None)
             self.values.pop(op.results[i], None)
-        is_forward = step.low is not None and not ((step.low < 1) & self.active).any()
+        is_forward = never_below(step, 1, self.active)
         last = subtract(end, exactly(1))
         with self._where(less(start, end)) as is_entered:
             if is_entered:
@@ -323,17 +316,8 @@ def _of_threads(value: Interval, other: Callable[[Ends], Ends]) -> Interval:
 
 
 def _anything(type_: Attribute) -> Interval:
-    bits = _bits(type_)
-    if isinstance(type_, IntegerType) and bits < _WORD:
-        if bits == 1 or type_ == IntegerType(bits, Signedness.UNSIGNED):
-            return between(0, 2**bits - 1)
-        if type_ == IntegerType(bits, Signedness.SIGNED):
-            return between(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return ANY
-
-
-def _bits(type_: Attribute) -> int:
-    return type_.bitwidth if isinstance(type_, IntegerType) else _WORD
+    ends = range_of(type_)
+    return ANY if ends is None else between(*ends)
 
 
 def _attribute(kernel: FuncOp, name: str, default: int) -> int:
