@@ -44,6 +44,7 @@ from mlirt.builder.plan_writer.manifest import block_shape
 from mlirt.dialects.kernel.cluster import ClusterRankOp
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.warp_specialization import EachWarpgroupOp
 from mlirt.dialects.kernel.warpgroup import WarpValueOp
 
 _AT_ONCE = 1 << 18
@@ -159,14 +160,21 @@ class LaunchReader:
         elif isinstance(op, scf.IfOp):
             self._if(op)
         elif op.regions:
-            for region in op.regions:  # whatever their arguments are
-                for block in region.blocks:
-                    self._walk(block)
+            self._any_regions(op)
         else:
             self._compute(op)
         for touched in touched_by(op):
             if not is_on_chip(touched.buffer):
                 self._touch(touched)
+
+    def _any_regions(self, op: Operation) -> None:
+        """Whatever the arguments of its regions are; all threads come to those of warpgroups alone."""
+        before = self._is_certain
+        self._is_certain = before and isinstance(op, EachWarpgroupOp)
+        for region in op.regions:
+            for block in region.blocks:
+                self._walk(block)
+        self._is_certain = before
 
     def _compute(self, op: Operation) -> None:
         if isinstance(op, ThreadIdOp):

@@ -216,6 +216,30 @@ def test_what_data_decide_is_not_sure(text: str) -> None:
     assert reader.is_sure == (text != RANKED)
 
 
+def test_a_loop_that_data_end_is_not_sure() -> None:
+    """Its body may not run at all."""
+    text = """
+kernel.func @until(%x: memref<?xi64>) attributes {block_size = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : i64
+  %first = kernel.load %x[%c0] strides [1] : memref<?xi64> -> i64
+  %last = scf.while (%v = %first) : (i64) -> i64 {
+    %goes_on = arith.cmpi sgt, %v, %zero : i64
+    scf.condition(%goes_on) %v : i64
+  } do {
+  ^bb0(%v: i64):
+    %next = kernel.load %x[%c1] strides [1] : memref<?xi64> -> i64
+    scf.yield %next : i64
+  }
+  kernel.return
+}
+"""
+    reader = LaunchReader(parse_kernel(text), {}, (1,))
+    assert contract_of_launch(text, (), (1,))[0].extents_of([0], [1, 1, 1]) == {0: (0, 16)}
+    assert not reader.is_sure
+
+
 def test_numbers_that_wrap_are_not_bounds() -> None:
     text = """
 kernel.func @wraps(%x: memref<?xf32>, %n: index) attributes {block_size = 32 : i64, index_bits = 32 : i64} {
