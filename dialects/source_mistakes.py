@@ -32,6 +32,8 @@ def mistake(error: ParseError, text: str, ctx: Context) -> tuple[int, str]:
     if message == "in block definition":
         ended = not text[start:].strip()
         return start, "the text ends where a '}' is missing" if ended else "expected an operation, a ^block or '}'"
+    if "{first_char}" in message:  # xDSL does not fill it in
+        return start, f"expected a name behind {text[start : start + 1]!r}"
     if message == "Could not parse entire input!":
         return start, "expected an operation, or the end of the text"
     return start, message

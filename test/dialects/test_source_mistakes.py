@@ -27,6 +27,8 @@ PROPERTY = "2:3: error: trt.activation has no property"
         (UNKNOWN, f"{PROPERTY} 'slowly'; it has alpha, beta, kind"),
         (GOOD[:-2], "4:1: error: the text ends where a '}' is missing"),
         (GOOD.replace("%y =", "17"), "2:3: error: expected an operation, a ^block or '}'"),
+        ("# A page\n", "1:1: error: expected a name behind '#'"),
+        (GOOD.replace("relu %x", "relu % x"), "2:28: error: expected a name behind '%'"),
         (GOOD + "}", "5:1: error: expected an operation, or the end of the text"),
         (GOOD.replace("relu %x", "relu %z"), "2:28: error: values used but not defined: [%z]"),
     ],
