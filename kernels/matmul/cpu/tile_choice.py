@@ -6,7 +6,9 @@ from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.tile import RegisterTile
 
-# Shapes by vector width that leave registers for the factors.
+# Shapes by vector width that leave registers for the factors: those of the right one, and two for elements of the left
+# one. With a single one left the register allocator keeps an accumulator in memory, and each step waits for its store
+# and load. One to three rows read the right factor from memory as they multiply.
 _SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
     512: (
         *((1, 8), (1, 4), (1, 2), (1, 1), (2, 8), (2, 4), (2, 2), (2, 1), (3, 8), (3, 4), (3, 2), (3, 1)),
@@ -14,7 +16,7 @@ _SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
     ),
     256: (
         *((1, 8), (1, 4), (1, 2), (1, 1), (2, 6), (2, 3), (2, 1), (3, 4), (3, 2), (3, 1)),
-        *((4, 3), (4, 2), (4, 1), (5, 2), (6, 2), (12, 1)),
+        *((4, 2), (4, 1), (5, 2), (6, 2), (12, 1)),
     ),
     128: (
         *((1, 8), (1, 4), (1, 2), (1, 1), (2, 4), (2, 2), (2, 1), (3, 3), (3, 2), (3, 1)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +20,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32, i64
 from xdsl.ir import Region, SSAValue
 
+from mlirt.builder.machine_texts import machine_text
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, scalar_region
@@ -28,6 +32,7 @@ from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.symbolic import Dim, sym
 from mlirt.dialects.tensor_types import tensor
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.kernels.matmul.cpu.tile_choice import choose_tile
 from mlirt.passes.pipeline import check_ir, run_passes
 
 
@@ -180,6 +185,29 @@ def test_typical_products(case: Case, bits: int) -> None:
     if case.symbolic and case.constant:
         case = replace(case, symbolic=False)
     Network(case).check(bits)
+
+
+@pytest.mark.parametrize("device", ["cpu-avx512", "cpu-avx2", "cpu-128"])
+def test_tiles_leave_registers_for_the_factors(device: str) -> None:
+    cpu = cpu_device(device)
+    for rows in (4, 5, 6, 7, 8, 12, 14, 16, 100, sym("n")):
+        for columns in (16, 64, 200, 512, 1024, sym("m")):
+            shape = choose_tile(rows, columns, 512, cpu, 1)
+            assert shape.rows * shape.vectors + shape.vectors + 2 <= cpu.registers
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="reads the assembly of x86-64")
+@pytest.mark.parametrize("rows", [4, 5, 6, 8, 14])
+@pytest.mark.parametrize("bits", widths())
+def test_accumulators_stay_in_registers(rows: int, bits: int) -> None:
+    """No step of the sum goes through the stack."""
+    network = Network(Case(rows, 512, 64))
+    tail = f"convert-fused-to-kernel{{target=cpu vector_bits={bits}}},map-parallel-to-workers{{vector_bits={bits}}}"
+    run_passes(network.module, network.ctx, tail)
+    parts = re.split(r"^\S+:.*$", machine_text(network.module, "asm"), flags=re.MULTILINE)
+    steps = [part for part in parts if part.count("vfmadd") >= 16]
+    assert steps or bits == 128
+    assert not [line for part in steps for line in part.splitlines() if "(%rsp)" in line and "mm" in line]
 
 
 @st.composite
