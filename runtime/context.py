@@ -89,17 +89,26 @@ class ExecutionContext:
         A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`. An engine with state reads and
         writes that of `sequence`; a run that fails leaves it as it was. A value of it among `feeds` is for this run.
         """
-        short = self.short
-        if short is not None and stop is None:
-            try:
-                found = short(feeds, outputs)
-                if found is None and (other := self.short_of_others(feeds)) is not None:
-                    found = other(feeds, outputs)
-            except MemoryError as error:
-                raise out_of_memory("the run", error) or error from error
+        if stop is None:
+            found = self.run_short(feeds, outputs)
             if found is not None:
                 return found
         return self._run_any(feeds, outputs or {}, stop, sequence)
+
+    def run_short(
+        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None
+    ) -> dict[str, np.ndarray] | None:
+        """The outputs, where shapes have run before and arrays are right as they are; None, with nothing done, elsewhere."""
+        short = self.short
+        if short is None:
+            return None
+        try:
+            found = short(feeds, outputs)
+            if found is None and (other := self.short_of_others(feeds)) is not None:
+                found = other(feeds, outputs)
+        except MemoryError as error:
+            raise out_of_memory("the run", error) or error from error
+        return found
 
     def short_of_others(self, feeds: Mapping[str, np.ndarray]) -> ShortRun | None:
         """The quickest way to run on shapes that have run before the last ones, where one is kept."""

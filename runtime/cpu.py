@@ -20,6 +20,7 @@ from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of
+from mlirt.runtime.interpreter_door import interpreter_door
 from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
 from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.runtime.object_linker import LinkedCode
@@ -29,7 +30,7 @@ from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.worker_choice import Outcomes, WorkerChoice
 from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
-from mlirt.runtime.worker_pool import BORDERED, SYMBOLS, most_parts
+from mlirt.runtime.worker_pool import BORDERED, SYMBOLS, most_parts, pauses_per_second
 
 _BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
@@ -61,6 +62,7 @@ class CpuDevice:
         self._code, self.kernel_addresses = self._link(plan)
         main = None if self._code is None else self._code.addresses[self._main_section, "mlirt_alone"]
         self.on_caller = caller_code(main)
+        self.door = 0 if self._code is None else interpreter_door(self._pauses_per_second)
         self.guarded: Side | None = guarded_side()
         self.weights = _weights(self.manifest, plan.weights, self.guarded)
         self._weight_block = None if allocator is None else _move_weights(self.weights, self.manifest, allocator)
@@ -93,6 +95,9 @@ class CpuDevice:
         self.bordered = code.addresses.get((self._main_section, BORDERED), 0)
         places = iter([code.addresses[home] for home in homes])
         return code, [0 if kernel.plugin is not None else next(places) for kernel in self.manifest.kernels]
+
+    def _pauses_per_second(self) -> float:
+        return 0.0 if self._code is None else pauses_per_second(self._code.addresses[self._main_section, "mlirt_spin"])
 
     @property
     def groups(self) -> WorkerGroups | None:
@@ -267,7 +272,7 @@ class CpuProgram:
         device, rewritten = self._device, self._arena.rewritten
         filled = self._layout.filled(binding, device.kernel_array, bases, device.bordered, rewritten)
         self._table, self._parameters, self.workers = filled
-        self._job = Job(address_of(self._table), len(self._rows))
+        self._job = Job(address_of(self._table), len(self._rows), device.door)
         self._choice = self._choose_workers()
         copies_small = copies_small and self._guarded is None
         # The number of the run, which no caller gives, comes behind the inputs that have shapes.
@@ -410,7 +415,7 @@ class CpuProgram:
         return WorkerChoice(
             partial(device.run, job),
             partial(on_caller.native, job.address),
-            partial(on_caller.brief, job.address),
+            partial(on_caller.brief, job.brief_address),
             self.workers.touched,
             device.outcomes,
         )
@@ -425,12 +430,13 @@ class CpuProgram:
         execute: Callable[[], int] = self._choice or partial(device.run, job)
         brief: Callable[[], int] | None = None
         if self.workers.needs_one or device.choice.each == 1:
-            brief = partial(device.on_caller.brief, job.address)
+            brief = partial(device.on_caller.brief, job.brief_address)
+        beside = partial(device.on_caller.native, job.address) if self.workers.needs_one else execute
         if self.workers.needs_one:
-            execute = brief if brief and self.workers.is_brief else partial(device.on_caller.native, job.address)
-        shapes = self._input_shapes
+            execute = brief if brief and self.workers.is_brief else beside
+        shapes, session = self._input_shapes, self._session
         places = self._places_of_inputs, self._places_of_outputs
-        return ShortCut(execute, brief, self._choice, self._session, self._tenancy, self._enter, shapes, *places)
+        return ShortCut(execute, beside, brief, self._choice, session, self._tenancy, self._enter, shapes, *places)
 
     @property
     def copied_outputs(self) -> int:

@@ -11,18 +11,20 @@ from mlirt.runtime.caller_arrays import InputPlace, OutputPlace
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.worker_choice import WorkerChoice
 
-_WORDS, _ROWS, _REQUEST, _TABLE = 16, 4, 7, 8
+_WORDS, _ROWS, _REQUEST, _TABLE, _DOOR = 16, 4, 7, 8, 9
 Native = Callable[[int], int]
 
 
 class Job:
     """The words that `mlirt_alone` reads, which builder/spmd_main.py describes."""
 
-    def __init__(self, table: int, rows: int) -> None:
+    def __init__(self, table: int, rows: int, door: int = 0) -> None:
+        """`door`: the address of the interpreter's, where there is one."""
         self.table, self.rows = table, rows
-        self.words = (ctypes.c_int64 * _WORDS)()
-        self.words[_ROWS], self.words[_TABLE] = rows, table
+        self.words, self._brief_words = _words(table, rows, door), _words(table, rows, 0)
         self.address = ctypes.addressof(self.words)
+        self.brief_address = ctypes.addressof(self._brief_words)
+        """For `CallerCode.brief`, which keeps the interpreter's lock."""
 
     def ask(self, stop: StopRequest | None) -> None:
         """Let the next run look at a request to stop, or at none."""
@@ -42,12 +44,11 @@ class CallerCode:
         """The number of the row that stopped it, or 0; less than 0 where it was asked to stop."""
         if not job.rows:
             return 0
-        native = self.brief if is_brief else self.native
         if stop is None:
-            return native(job.address)
+            return self.brief(job.brief_address) if is_brief else self.native(job.address)
         job.ask(stop)
         try:
-            return native(job.address)
+            return self.native(job.address)
         finally:
             job.ask(None)
 
@@ -63,6 +64,8 @@ class ShortCut:
     """The one call that a run is once its arrays are in place and the arena is as it was left."""
 
     execute: Callable[[], int]
+    beside: Callable[[], int]
+    """The same beside runs of other threads."""
     brief: Callable[[], int] | None
     """The same for a run that is over before another thread of Python could have begun; None where workers help."""
     choice: WorkerChoice | None
@@ -84,6 +87,12 @@ def caller_code(address: int | None) -> CallerCode:
         return CallerCode(_nothing, _nothing)
     word = ctypes.c_int64
     return CallerCode(ctypes.CFUNCTYPE(word, word)(address), ctypes.PYFUNCTYPE(word, word)(address))
+
+
+def _words(table: int, rows: int, door: int) -> ctypes.Array[ctypes.c_int64]:
+    words = (ctypes.c_int64 * _WORDS)()
+    words[_ROWS], words[_TABLE], words[_DOOR] = rows, table, door
+    return words
 
 
 def _nothing(job: int) -> int:

@@ -28,8 +28,10 @@ from mlirt.runtime.output_arrays import host_output, put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.profile_ranges import ShapeRange
+from mlirt.runtime.python_callers import CALLERS
 from mlirt.runtime.run_state import MAIN, StateView
 from mlirt.runtime.shape_binding import ShapeBinder
+from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.state_pairs import initial_arrays
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.submitted_runs import RunFuture, SubmittedRuns
@@ -252,19 +254,35 @@ class Engine:
         """
         if self._listener is not None:
             return self._heard(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
-        if timeout is None:
+        if timeout is None and not self._has_formats:
+            CALLERS.come()
             short = self.context.short
-            # Others take a context that is free, in their turn.
-            if short is not None and short.is_brief and not self._has_formats:
-                found = short(feeds, outputs)
+            if short is not None:
+                found = self._brief(short, feeds, outputs) if short.is_brief else self._beside(feeds, outputs)
                 if found is not None:
                     return found
-                other = self.context.short_of_others(feeds)
-                if other is not None and other.is_brief:
-                    found = other(feeds, outputs)
-                    if found is not None:
-                        return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
+
+    def _brief(
+        self, short: ShortRun, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None
+    ) -> dict[str, np.ndarray] | None:
+        """A run of the first context, whoever's turn it is; None where that is not all that there is to it."""
+        found = short(feeds, outputs)
+        if found is None and (other := self.context.short_of_others(feeds)) is not None and other.is_brief:
+            found = other(feeds, outputs)
+        return found
+
+    def _beside(
+        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None
+    ) -> dict[str, np.ndarray] | None:
+        """The same of a context that is free, in the caller's turn."""
+        contexts = self._contexts
+        context = contexts.take()
+        assert context is not None  # there is no deadline
+        try:
+            return context.run_short(feeds, outputs)
+        finally:
+            contexts.give_back(context)
 
     def _heard(
         self,

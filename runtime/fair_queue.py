@@ -35,7 +35,7 @@ class _Waiter(Generic[T]):
 
 
 class FairQueue(Generic[T]):
-    """At most `count` things, made when they are first needed. The lock is held for a few instructions only."""
+    """At most `count` things, made when they are first needed. The lock is taken where somebody waits."""
 
     def __init__(self, count: int, make: Callable[[int], T]) -> None:
         self.count = count
@@ -44,45 +44,69 @@ class FairQueue(Generic[T]):
         self._free: list[T] = []
         self._waiting: deque[_Waiter[T]] = deque()
         self._lock = threading.Lock()
-        self._running = self._most_running = self._waited = 0
+        self._in_use = self._most_running = self._waited = 0
 
     @property
     def use(self) -> QueueUse:
         """What has happened so far."""
-        return QueueUse(self._running, self._most_running, self._waited)
+        return QueueUse(self._in_use - len(self._free), self._most_running, self._waited)
 
     def take(self, deadline: float | None = None) -> T | None:
         """One of the things, after those who came earlier; None where it is not to be had until `time.monotonic()`."""
-        with self._lock:
-            if not self._waiting and (self._free or self._unmade):
-                self._running += 1
-                self._most_running = max(self._most_running, self._running)
-                if self._free:
-                    return self._free.pop()
-                waiter, number = None, self._unmade.pop()
+        if not self._waiting:
+            try:
+                thing = self._free.pop()  # which no other thread of Python can do at the same time
+            except IndexError:
+                pass
             else:
-                self._waited += 1
-                self._waiting.append(waiter := _Waiter[T]())
-                number = 0
-        return self._made_one(number) if waiter is None else self._after_waiting(waiter, deadline)
+                if self._in_use - len(self._free) > self._most_running:
+                    self._note_most()
+                return thing
+        return self._take_in_turn(deadline)
 
     def give_back(self, thing: T) -> None:
         """Let the next one have it."""
+        self._free.append(thing)
+        if self._waiting:
+            with self._lock:
+                self._serve()
+
+    def _take_in_turn(self, deadline: float | None) -> T | None:
         with self._lock:
-            if not self._waiting:
-                self._running -= 1
-                self._free.append(thing)
+            if self._unmade and not self._waiting and not self._free:
+                waiter, number = None, self._unmade.pop()
+                self._in_use += 1
+            else:
+                self._waiting.append(waiter := _Waiter[T]())
+                number = 0
+                self._serve()  # something may have come back since it was looked for
+                self._waited += not waiter.given
+        if waiter is not None:
+            return self._after_waiting(waiter, deadline)
+        self._note_most()
+        return self._made_one(number)
+
+    def _serve(self) -> None:
+        """Let those who wait have what is free; with the lock."""
+        while self._waiting:
+            try:
+                thing = self._free.pop()
+            except IndexError:
                 return
             waiter = self._waiting.popleft()
             waiter.given.append(thing)
-        waiter.bell.release()
+            waiter.bell.release()
+
+    def _note_most(self) -> None:
+        with self._lock:
+            self._most_running = max(self._most_running, self._in_use - len(self._free))
 
     def _made_one(self, number: int) -> T:
         try:
             return self._make(number)
         except BaseException:
             with self._lock:
-                self._running -= 1
+                self._in_use -= 1
                 self._unmade.append(number)
                 waiter = self._waiting.popleft() if self._waiting else None
             if waiter is not None:

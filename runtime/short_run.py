@@ -13,7 +13,8 @@ import numpy as np
 
 from mlirt.runtime.caller_arrays import separate
 from mlirt.runtime.cpu_job import ShortCut
-from mlirt.runtime.worker_choice import BRIEF_SECONDS
+from mlirt.runtime.python_callers import CALLERS
+from mlirt.runtime.worker_choice import BRIEF_BESIDE_OTHERS, BRIEF_SECONDS
 
 Tensor = tuple[str, "np.dtype[np.generic]"]
 _TRIALS = 8
@@ -42,7 +43,7 @@ class ShortRun:
         self._session, self._tenancy, self._enter = cut.session, cut.tenancy, cut.enter
         self._lock = lock
         self._takes_over = takes_over
-        self._execute = cut.execute
+        self._execute, self._beside = cut.execute, cut.beside
         self._brief = cut.brief
         self._trials = _TRIALS if cut.brief is not None else 0
         self._choice = cut.choice
@@ -51,7 +52,8 @@ class ShortRun:
     @property
     def is_brief(self) -> bool:
         """Whether others would gain nothing by running beside it."""
-        return self._execute is self._brief or (self._choice is not None and self._choice.is_brief)
+        execute = self._beside if CALLERS.are_many else self._execute
+        return execute is self._brief or (self._choice is not None and self._choice.is_brief)
 
     def __call__(
         self, feeds: Mapping[str, np.ndarray], given: Mapping[str, np.ndarray] | None = None
@@ -81,6 +83,8 @@ class ShortRun:
                 self._takes_over(self)
             if self._trials:
                 self._try()
+            elif CALLERS.are_many:
+                self._beside()
             else:
                 self._execute()
             return self._found(given)
@@ -126,3 +130,5 @@ class ShortRun:
         self._trials -= 1
         if not self._trials and self._brief is not None and self._least < BRIEF_SECONDS:
             self._execute = self._brief
+            if self._least < BRIEF_BESIDE_OTHERS:
+                self._beside = self._brief

@@ -12,11 +12,15 @@ import statistics
 import time
 from collections.abc import Callable
 
+from mlirt.runtime.python_callers import CALLERS
+
 Run = Callable[[], int]
 """Runs all rows of a table; the number of the row that stopped the run, or 0."""
 
 BRIEF_SECONDS = 25e-6
 """Other threads of Python need not go on beside a run that takes about as long as to let them, and to get in again."""
+BRIEF_BESIDE_OTHERS = 5e-6
+"""The same where several threads make runs: each that waits costs the others as much."""
 _RUNS = 6  # of each kind in a trial
 _WARM_UP = 2  # of them: caches and workers get used to the kind
 _LONG_SECONDS = 500e-6  # workers are worth more than they cost in runs that take longer
@@ -66,6 +70,8 @@ class WorkerChoice:
         self._clock = clock
         self._best = alone if outcomes.is_alone(size) else together
         self._times: dict[Run, list[float]] = {together: [], alone: []}
+        self._beside = self._best
+        """The same where several threads make runs."""
         self._between = _BETWEEN if self.is_alone else 0
         self._left = self._between
         """Runs before the next trial; less than 0 where there is no other."""
@@ -78,13 +84,13 @@ class WorkerChoice:
     @property
     def is_brief(self) -> bool:
         """Whether others would gain nothing by running beside it."""
-        return self._best is self._brief
+        return (self._beside if CALLERS.are_many else self._best) is self._brief
 
     def __call__(self) -> int:
         """Run once; the number of the row that stopped the run, or 0."""
         if self._left:
             self._left -= 1
-            return self._best()
+            return self._beside() if CALLERS.are_many else self._best()
         return self._try()
 
     def _try(self) -> int:
@@ -101,7 +107,7 @@ class WorkerChoice:
         found = {one: statistics.median(times[_WARM_UP:]) for one, times in self._times.items() if times}
         if found[self._together] > _LONG_SECONDS:
             self._outcomes.note(self._size, is_alone=False)
-            self._best, self._left = self._together, -1
+            self._best, self._beside, self._left = self._together, self._together, -1
         elif side is self._alone:
             is_alone = found[self._alone] <= found[self._together]
             alone = self._brief if found[self._alone] < BRIEF_SECONDS else self._alone
@@ -110,5 +116,6 @@ class WorkerChoice:
             is_same = self._between > 0 and best is self._best
             self._between = min(4 * self._between, _MAX_RUNS_BETWEEN) if is_same else _BETWEEN
             self._best, self._left = best, self._between
+            self._beside = self._alone if best is self._brief and found[self._alone] >= BRIEF_BESIDE_OTHERS else best
             for times in self._times.values():
                 times.clear()

@@ -62,7 +62,7 @@ class WorkerPool:
         self._word(_MAIN_WORD).value = address["mlirt_main"]
         self._word(_SYNC_WORD).value = self._control + -(-control_words // 16) * 16 * _WORD
         self._word(_THREADS_WORD).value = threads
-        self._pauses_per_second = _pauses_per_second(ctypes.CFUNCTYPE(_void, _word)(address["mlirt_spin"]))
+        self._pauses_per_second = pauses_per_second(address["mlirt_spin"])
         self._spinning = SpinPolicy(processor_count(), runnable_elsewhere, is_limited=is_limited, threads=threads)
         self._spin_seconds = -1.0
         self._workers = [
@@ -141,8 +141,9 @@ def _keep_on(thread: threading.Thread, processors: frozenset[int] | None) -> Non
         pass  # the processors were taken from this process in the meantime: the worker runs where it may
 
 
-def _pauses_per_second(spin: Callable[[int], None]) -> float:
-    """From the shortest of a few trials, for another process may take the core."""
+def pauses_per_second(address: int) -> float:
+    """By `mlirt_spin` at an address, from the shortest of a few trials, for another process may take the core."""
+    spin = ctypes.CFUNCTYPE(_void, _word)(address)
     trial = 2000
     shortest = min(_timed(spin, trial) for _ in range(3))
     return trial / max(shortest, 1e-9)

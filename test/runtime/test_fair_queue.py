@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -125,3 +127,29 @@ def test_nobody_shares_a_thing(count: int) -> None:
     assert faults == []
     assert queue.use.running == 0
     assert queue.use.most_running <= count
+
+
+def test_things_that_come_back_beside_takers_are_never_lost() -> None:
+    """A caller who finds none may be about to wait when one comes back."""
+    queue = FairQueue(2, lambda number: number)
+    held: set[int] = set()
+
+    def work() -> None:
+        for _ in range(3000):
+            thing = queue.take(time.monotonic() + 30)
+            assert thing is not None
+            assert thing not in held
+            held.add(thing)
+            held.discard(thing)
+            queue.give_back(thing)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for future in [pool.submit(work) for _ in range(8)]:
+                future.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert queue.use.running == 0
+    assert queue.use.most_running == 2
