@@ -146,6 +146,8 @@ def _scales(lines: np.ndarray) -> np.ndarray | None:
 
 def _may_fit(line: np.ndarray) -> bool:
     """Whether a line, or a sample of it, has a scale: most guesses are wrong for its first numbers already."""
+    if line.shape[1] > _MAX_INT8 + 1 and np.unique(np.abs(line[:, :_MANY])).size > _MAX_INT8 + 1:
+        return False  # a scale times 0 to 127 has no more magnitudes
     guesses = _guesses_of_one(line)
     for part in (line[:, :_FIRST], line):
         guesses = guesses[_fit(np.broadcast_to(part, (len(guesses), part.shape[1])), guesses)]
@@ -169,6 +171,7 @@ def _guesses_of_one(line: np.ndarray) -> np.ndarray:
 
 
 _FIRST = 8
+_MANY = 2 * (_MAX_INT8 + 1)
 _ALL_STEPS = np.array([1, _MAX_INT8, *range(2, _STEPS + 1)], np.float32)
 _IS_INEXACT = np.array([int(steps) & (int(steps) - 1) != 0 for steps in _ALL_STEPS])
 

@@ -246,14 +246,16 @@ def read_plan(source: str | os.PathLike[str] | Bytes, *, check_weights: bool = T
         raise PlanError("damaged plan file: it has no manifest or no weights section")
     origin = PlanOrigin(opened.file, bodies[_WEIGHTS], next(row[3] for row in index if row[0] == _WEIGHTS))
     identity = origin.weights_digest if check_weights else opened.state or None
-    weights = safetensors_section.parse(bodies.pop(_WEIGHTS), identity)
+    forms = Forms()
+    weights = safetensors_section.parse(bodies.pop(_WEIGHTS), identity, forms)
     manifest = _read_json(bodies.pop(_MANIFEST), "the manifest", _MAX_MANIFEST)
     if _EXTENTS not in bodies:
         raise PlanError("the plan file does not say what its kernels touch (section 'extents'); please rebuild it")
     parsed = _parsed(manifest, bodies, {key: array.nbytes for key, array in weights.items()})
     opened.check_unchanged()
     opened.release_pages()
-    return Plan(parsed, cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies), weights, origin)
+    record, sections = cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies)
+    return Plan(parsed, record, sections, weights, origin, forms)
 
 
 def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:

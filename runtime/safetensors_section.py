@@ -99,11 +99,15 @@ def _stored(
     return stored, widened
 
 
-def parse(stream: memoryview, identity: Hashable | None = None) -> dict[str, np.ndarray]:
+def parse(
+    stream: memoryview, identity: Hashable | None = None, forms: Forms | None = None
+) -> dict[str, np.ndarray]:
     """Return the tensors of `stream` as read-only arrays; raise PlanError where it is damaged.
 
     They lie in the stream's own memory, but for those that are stored in fewer bytes. These are shared by all who have
-    read a stream of the same `identity`, where there is one: streams with equal ones have equal bytes.
+    read a stream of the same `identity`, where there is one: streams with equal ones have equal bytes. `forms` gets
+    those that are stored as they are: whoever wrote them has looked for fewer bytes. How to write the others follows
+    from their numbers, not from what a file says of them.
     """
     if len(stream) < 8:
         raise PlanError("weights section: shorter than its header")
@@ -121,7 +125,10 @@ def parse(stream: memoryview, identity: Hashable | None = None) -> dict[str, np.
     for key, entry in cast("dict[str, object]", header).items():
         if key != "__metadata__" and not key.startswith(FILLER):
             found[key] = _tensor(key, entry, data)
-    for key in _widened(cast("dict[str, object]", header)):
+    widened = _widened(cast("dict[str, object]", header))
+    if forms is not None:
+        forms.update(dict.fromkeys(found.keys() - set(widened)))
+    for key in widened:
         found[key] = _wide(key, found, identity)
     return {key: array for key, array in found.items() if not key.startswith(SCALES)}
 

@@ -248,10 +248,12 @@ def test_a_newer_format_is_named(tiny: Maker) -> None:
 
 
 def test_how_weights_are_stored_is_found_once_for_a_plan(tiny: Maker) -> None:
-    """A build writes its plan to the cache, and a caller may save it."""
+    """A build writes its plan to the cache, and a caller may save it, or a later build takes it from there."""
     parts = tiny()
     plan = make_plan(parts.manifest, parts.sections, parts.weights)
     with mock.patch.object(safetensors_section, "compact_form", wraps=safetensors_section.compact_form) as found:
         first, second = (b"".join(bytes(piece) for piece in plan.pieces()) for _ in range(2))
-    assert first == second == file_of(parts)
-    assert found.call_count == len(plan.weights) > 0
+        assert found.call_count == len(plan.weights) > 0
+        again = b"".join(bytes(piece) for piece in read_plan(first).pieces())
+        assert found.call_count == len(plan.weights)
+    assert first == second == again == file_of(parts)
