@@ -98,7 +98,7 @@ class ExecutionContext:
     def run_short(
         self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None
     ) -> dict[str, np.ndarray] | None:
-        """The outputs, where shapes have run before and arrays are right as they are; None, with nothing done, elsewhere."""
+        """The outputs where shapes have run before and arrays are right as they are; else None, with nothing done."""
         short = self.short
         if short is None:
             return None

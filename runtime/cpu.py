@@ -184,9 +184,7 @@ def _resident_weights(manifest: Manifest, weights: Mapping[str, np.ndarray]) -> 
     return resident
 
 
-def _move_weights(
-    weights: dict[int, np.ndarray], manifest: Manifest, allocator: Allocator
-) -> AllocatedBlock | None:
+def _move_weights(weights: dict[int, np.ndarray], manifest: Manifest, allocator: Allocator) -> AllocatedBlock | None:
     """Copy the weights to memory of an allocator; nothing where there are none."""
     starts: dict[int, int] = {}
     end = 0

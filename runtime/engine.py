@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from threading import get_ident
 from typing import Any, cast
 
 import numpy as np
@@ -31,7 +32,6 @@ from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.python_callers import CALLERS
 from mlirt.runtime.run_state import MAIN, StateView
 from mlirt.runtime.shape_binding import ShapeBinder
-from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.state_pairs import initial_arrays
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.submitted_runs import RunFuture, SubmittedRuns
@@ -245,7 +245,7 @@ class Engine:
         They are in fresh arrays, but for those that `outputs` has an array of the same type and shape for. Kernels of a
         CPU write into such an array where it lies, if it is contiguous, aligned, and shares no memory with another one.
         `timeout`: the seconds after which the run is stopped, be it that it waits for its turn; `DeadlineError` then.
-        Calls from several threads run side by side on as many streams as the engine has, first come, first served.
+        Calls from several threads run side by side on as many streams as the engine has, and wait for their turn.
 
         Inputs and `outputs` may be tensors of other libraries on the host, too (`__dlpack__`); they are not copied.
         Where inputs lie on a GPU, `run_on_stream` is used.
@@ -255,27 +255,24 @@ class Engine:
         if self._listener is not None:
             return self._heard(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
         if timeout is None and not self._has_formats:
-            CALLERS.come()
+            if CALLERS.are_many or get_ident() != CALLERS.last:
+                CALLERS.come()
             short = self.context.short
             if short is not None:
-                found = self._brief(short, feeds, outputs) if short.is_brief else self._beside(feeds, outputs)
+                found = short(feeds, outputs) if short.is_brief else self._short_in_turn(feeds, outputs)
                 if found is not None:
                     return found
+                other = self.context.short_of_others(feeds)
+                if other is not None and other.is_brief:
+                    found = other(feeds, outputs)
+                    if found is not None:
+                        return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
 
-    def _brief(
-        self, short: ShortRun, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None
-    ) -> dict[str, np.ndarray] | None:
-        """A run of the first context, whoever's turn it is; None where that is not all that there is to it."""
-        found = short(feeds, outputs)
-        if found is None and (other := self.context.short_of_others(feeds)) is not None and other.is_brief:
-            found = other(feeds, outputs)
-        return found
-
-    def _beside(
+    def _short_in_turn(
         self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None
     ) -> dict[str, np.ndarray] | None:
-        """The same of a context that is free, in the caller's turn."""
+        """A run of a context that is free, in the caller's turn; None where that is not all that there is to it."""
         contexts = self._contexts
         context = contexts.take()
         assert context is not None  # there is no deadline
@@ -455,7 +452,8 @@ def load(
     threads: on a CPU, the threads that compute, in all; None is as many as there are processors (or time of them in a
         container), at most MLIRT_NUM_THREADS.
     streams: how many runs may go on at once. On a CPU the threads are divided among as many groups: 1, as with None, is
-        for the quickest answer, as many as threads for the most answers. Who waits is served in the order of arrival.
+        for the quickest answer, as many as threads for the most answers. Who waits is served in the order of arrival,
+        and overtaken for a millisecond at most.
     """
     with rare_collections():
         plan = read_plan(source, check_weights=check_weights)

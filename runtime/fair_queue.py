@@ -1,4 +1,9 @@
-"""Things that callers take turns with: who waits longest gets the one that is next given back."""
+"""Things that callers take turns with: who waits longest gets the one that is next given back, but for a moment.
+
+To wake a caller takes tens of microseconds, in which nobody has what was kept for it, and a short run by who is awake
+would be over. So what comes back may be taken by whoever comes by, until the caller that waits longest has been first
+in the queue for a millisecond: then it is handed to that one. Those who wait are never overtaken by each other.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+PATIENCE = 1e-3
+"""Seconds in which the first caller of the queue may be overtaken."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,23 @@ class _Waiter(Generic[T]):
     def __init__(self) -> None:
         self.given: list[T] = []
         self.is_to_make = False
+        self.was_called = False
+        """Whether it was woken to take what is free, in vain or not: a second time would only cost others."""
         self.bell = threading.Lock()
         self.bell.acquire()
+
+    def ring(self) -> None:
+        """Wake it; with the queue's lock, by which it is rung once."""
+        if self.bell.locked():
+            self.bell.release()
+
+    def wait(self, patient_until: float, deadline: float | None) -> None:
+        """Sleep until it is woken, or for as long as makes sense."""
+        now = time.monotonic()
+        end = deadline
+        if self.was_called and now < patient_until:  # what it was called for may have come back by then
+            end = patient_until if end is None else min(end, patient_until)
+        self.bell.acquire(timeout=-1 if end is None else max(0.0, end - now))
 
 
 class FairQueue(Generic[T]):
@@ -45,6 +67,8 @@ class FairQueue(Generic[T]):
         self._waiting: deque[_Waiter[T]] = deque()
         self._lock = threading.Lock()
         self._in_use = self._most_running = self._waited = 0
+        self._patient_until = 0.0
+        """Until when the first in the queue is overtaken."""
 
     @property
     def use(self) -> QueueUse:
@@ -52,8 +76,8 @@ class FairQueue(Generic[T]):
         return QueueUse(self._in_use - len(self._free), self._most_running, self._waited)
 
     def take(self, deadline: float | None = None) -> T | None:
-        """One of the things, after those who came earlier; None where it is not to be had until `time.monotonic()`."""
-        if not self._waiting:
+        """One of the things, in turn; None where it is not to be had until `time.monotonic()` is the deadline."""
+        if not self._waiting or time.monotonic() < self._patient_until:
             try:
                 thing = self._free.pop()  # which no other thread of Python can do at the same time
             except IndexError:
@@ -79,23 +103,40 @@ class FairQueue(Generic[T]):
             else:
                 self._waiting.append(waiter := _Waiter[T]())
                 number = 0
+                if self._waiting[0] is waiter:
+                    self._patient_until = time.monotonic() + PATIENCE
                 self._serve()  # something may have come back since it was looked for
-                self._waited += not waiter.given
+                self._waited += 1
         if waiter is not None:
             return self._after_waiting(waiter, deadline)
         self._note_most()
         return self._made_one(number)
 
     def _serve(self) -> None:
-        """Let those who wait have what is free; with the lock."""
-        while self._waiting:
-            try:
-                thing = self._free.pop()
-            except IndexError:
+        """Hand what is free to those who have waited long enough, and wake the next one to look for itself.
+
+        With the lock.
+        """
+        while self._waiting and self._free:
+            waiter, now = self._waiting[0], time.monotonic()
+            if now < self._patient_until:
+                if not waiter.was_called:
+                    waiter.was_called = True
+                    waiter.ring()
                 return
-            waiter = self._waiting.popleft()
-            waiter.given.append(thing)
-            waiter.bell.release()
+            waiter.given += self._taken()
+            if not waiter.given:
+                return
+            self._waiting.popleft()
+            self._patient_until = now + PATIENCE
+            waiter.ring()
+
+    def _taken(self) -> list[T]:
+        """One that is free, if it is still there: others take them without the lock."""
+        try:
+            return [self._free.pop()]
+        except IndexError:
+            return []
 
     def _note_most(self) -> None:
         with self._lock:
@@ -109,26 +150,35 @@ class FairQueue(Generic[T]):
                 self._in_use -= 1
                 self._unmade.append(number)
                 waiter = self._waiting.popleft() if self._waiting else None
-            if waiter is not None:
-                waiter.is_to_make = True
-                waiter.bell.release()
+                if waiter is not None:
+                    waiter.is_to_make = True
+                    waiter.ring()
             raise
 
     def _after_waiting(self, waiter: _Waiter[T], deadline: float | None) -> T | None:
-        try:
-            waiter.bell.acquire(timeout=-1 if deadline is None else max(0.0, deadline - time.monotonic()))
-        except BaseException:
-            if (thing := self._leave(waiter)) is not None:
-                self.give_back(thing)
-            raise
-        thing = self._leave(waiter)
-        return self.take(deadline) if waiter.is_to_make else thing
+        while True:
+            try:
+                waiter.wait(self._patient_until, deadline)
+            except BaseException:
+                with self._lock:
+                    self._free += waiter.given
+                    self._leave(waiter)
+                raise
+            with self._lock:
+                if not waiter.given and self._waiting and self._waiting[0] is waiter:
+                    waiter.given += self._taken()
+                if waiter.given:
+                    self._leave(waiter)
+                    return waiter.given.pop()
+                if waiter.is_to_make or (deadline is not None and time.monotonic() >= deadline):
+                    self._leave(waiter)
+                    break
+        return self.take(deadline) if waiter.is_to_make else None
 
-    def _leave(self, waiter: _Waiter[T]) -> T | None:
-        """What a waiter was given; where it was nothing, it waits no more."""
-        with self._lock:
-            if waiter.given:
-                return waiter.given.pop()
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
-        return None
+    def _leave(self, waiter: _Waiter[T]) -> None:
+        """It waits no more; who comes behind it may have what is free. With the lock."""
+        if waiter in self._waiting:
+            if self._waiting[0] is waiter:
+                self._patient_until = time.monotonic() + PATIENCE
+            self._waiting.remove(waiter)
+        self._serve()

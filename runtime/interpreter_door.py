@@ -3,12 +3,12 @@
 Kernels run without that lock, and a caller whose kernels are done needs it again. Where another caller has it, for the
 few microseconds in which Python prepares its next run, waiting for the lock means to sleep and to be woken, which takes
 tens of microseconds and happens in every second run of two callers. So a caller that comes back from its kernels looks
-at the door first: it is closed by who comes back, and open again once he is in his kernels. It looks for a while only,
-and for half as long each time that was in vain, for nobody knows what the other one does in Python. The door is no lock:
+at the door first: who comes back closes it, and opens it by beginning other kernels. It looks for a while only, and for
+an eighth less each time that this was in vain, for nobody knows what the other one does in Python. The door is no lock:
 whatever stands in it, results are the same.
 
-`mlirt_alone` (builder/spmd_code/alone.py) reads it: word 0 is 1 while somebody is in Python, word 1 the pauses to wait
-for at most, now, and word 2 the most that word 1 can be.
+`mlirt_alone` (builder/spmd_code/alone.py) reads it: word 0 is the address of the job of who is in Python, or 0, word 1
+the pauses to wait for at most, now, and word 2 the most that word 1 can be.
 """
 
 from __future__ import annotations
@@ -36,8 +36,3 @@ def interpreter_door(pauses_per_second: Callable[[], float]) -> int:
             words[1] = words[2] = most
             _block = block
         return _block.address
-
-
-def is_closed() -> bool:
-    """Whether a caller has come back from its kernels, and none has begun others since."""
-    return _block is not None and bool(ctypes.c_int64.from_address(_block.address).value)

@@ -17,15 +17,16 @@ class PythonCallers:
     def __init__(self) -> None:
         self.are_many = False
         """Whether another thread than the last one made one of the last thousand runs."""
-        self._last = 0
+        self.last = 0
+        """The thread that made the last run, as `get_ident` calls it."""
         self._left = 0
 
     def come(self) -> None:
         """The thread that calls begins a run."""
         caller = get_ident()
-        if caller != self._last:
-            self.are_many = self._last != 0
-            self._last, self._left = caller, _RUNS
+        if caller != self.last:
+            self.are_many = self.last != 0
+            self.last, self._left = caller, _RUNS
         elif self.are_many:
             self._left -= 1
             self.are_many = self._left > 0

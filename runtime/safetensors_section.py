@@ -99,9 +99,7 @@ def _stored(
     return stored, widened
 
 
-def parse(
-    stream: memoryview, identity: Hashable | None = None, forms: Forms | None = None
-) -> dict[str, np.ndarray]:
+def parse(stream: memoryview, identity: Hashable | None = None, forms: Forms | None = None) -> dict[str, np.ndarray]:
     """Return the tensors of `stream` as read-only arrays; raise PlanError where it is damaged.
 
     They lie in the stream's own memory, but for those that are stored in fewer bytes. These are shared by all who have

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mlirt.runtime import fair_queue
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
 
 
@@ -153,3 +154,72 @@ def test_things_that_come_back_beside_takers_are_never_lost() -> None:
         sys.setswitchinterval(interval)
     assert queue.use.running == 0
     assert queue.use.most_running == 2
+
+
+def test_who_has_waited_long_enough_is_not_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_queue, "PATIENCE", 0.0)
+    queue = FairQueue(1, lambda number: number)
+    assert queue.take() == 0
+    go_on = threading.Event()
+
+    def work() -> None:
+        got = queue.take()
+        go_on.wait()
+        assert got is not None
+        queue.give_back(got)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: queue.use.waited == 1)
+    queue.give_back(0)
+    assert queue.take(time.monotonic()) is None
+    go_on.set()
+    thread.join()
+    assert queue.take() == 0
+
+
+def test_who_comes_back_at_once_may_overtake_but_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller that waits is woken once, and finds nothing; then it is handed what comes back."""
+    monkeypatch.setattr(fair_queue, "PATIENCE", 0.2)
+    queue = FairQueue(1, lambda number: number)
+    assert queue.take() == 0
+    waited: list[float] = []
+
+    def work() -> None:
+        start = time.monotonic()
+        got = queue.take()
+        waited.append(time.monotonic() - start)
+        assert got is not None
+        queue.give_back(got)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: queue.use.waited == 1)
+    queue.give_back(0)
+    if queue.take(time.monotonic()) == 0:  # but where the other thread was quicker
+        time.sleep(0.25)
+        queue.give_back(0)
+        assert queue.take(time.monotonic() + 30) == 0  # behind the other one
+        assert waited[0] > 0.2
+        queue.give_back(0)
+    thread.join(30)
+    assert len(waited) == 1
+
+
+def test_what_is_free_is_found_where_a_call_came_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody comes back to hand it on."""
+    monkeypatch.setattr(fair_queue, "PATIENCE", 0.1)
+    queue = FairQueue(1, lambda number: number)
+    assert queue.take() == 0
+    got: list[int | None] = []
+    thread = threading.Thread(target=lambda: got.append(queue.take()))
+    thread.start()
+    wait_until(lambda: queue.use.waited == 1)
+    for _ in range(3):
+        queue.give_back(0)
+        if queue.take(time.monotonic()) is None:
+            break
+    else:
+        queue.give_back(0)
+    thread.join(30)
+    assert got == [0]

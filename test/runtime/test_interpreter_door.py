@@ -1,4 +1,4 @@
-"""Who comes back from kernels looks at the door before it waits for the interpreter's lock, for a while and no longer."""
+"""Who comes back from kernels looks at the door before it waits for the interpreter's lock, but not for ever."""
 
 from __future__ import annotations
 
