@@ -140,6 +140,12 @@ class CpuDevice:
             self._straight = TableLayout.of(self.manifest, binding, rows, is_shared=True)
         return self._straight
 
+    def enter(self) -> None:
+        """Nothing: there is one CPU."""
+
+    def leave(self, before: int | None) -> None:
+        """Nothing."""
+
     @property
     def decides(self) -> bool:
         """Branches and loops are rows of the table, which the workers follow."""

@@ -46,7 +46,7 @@ class _Proposal(ctypes.Structure):
 
 
 @cache
-def open_cublas_lt() -> "CublasLt":
+def open_cublas_lt(ordinal: int = 0) -> "CublasLt":
     """The library of this machine; raises `PlanError` where it is not installed."""
     library = load_shared(_NAMES)
     if library is None:

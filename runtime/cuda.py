@@ -1,7 +1,8 @@
 """Runs plans on a CUDA device: cubins and weights once, a stream and one block of memory for each context."""
 
+import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import numpy as np
@@ -12,6 +13,7 @@ from mlirt.runtime.cuda_driver import open_driver
 from mlirt.runtime.cuda_graph import Lanes
 from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
 from mlirt.runtime.cuda_program import TIMES, CudaProgram
+from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
@@ -25,46 +27,79 @@ _STARTS_EARLY = (9, 0)  # the first devices on which a launch may begin before t
 
 
 class CudaDevice:
-    """The loaded cubins and the uploaded weights of one plan."""
+    """The loaded cubins and the uploaded weights of one plan, on one device: the current one unless one is given."""
 
     parts = 1
 
-    def __init__(self, plan: Plan, driver: Driver | None = None, allocator: Allocator | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        driver: Driver | None = None,
+        allocator: Allocator | None = None,
+        ordinal: int | None = None,
+    ) -> None:
+        """`ordinal`: the number of the device where it is not the current one."""
+        self.driver = driver or open_driver(ordinal)
+        self._open(plan, allocator)
+
+    @on_its_device
+    def _open(self, plan: Plan, allocator: Allocator | None) -> None:
         self.manifest = plan.manifest
         self._allocator = allocator
-        self.driver = driver or open_driver()
-        self.driver.activate()
+        self._plan = plan
         self._modules: dict[str, Handle] = {}
+        self._functions: dict[int, Handle] = {}
+        self._loading = threading.Lock()
         capability = self.driver.compute_capability()
         self.starts_early = capability >= _STARTS_EARLY
         wanted = {kernel.call.library for kernel in self.manifest.kernels if kernel.call is not None}
         self.libraries = {name: self.driver.library(name) for name in sorted(wanted)}
-        self.functions = [self._load(plan, kernel, capability) for kernel in self.manifest.kernels]
+        self._sections = [self._section(kernel, capability) for kernel in self.manifest.kernels]
+        if not self.driver.loads_lazily():
+            for number in range(len(self._sections)):
+                self.function(number)
         self.setter = self._load_setter(plan, capability)
         """The kernel that sets a condition of a graph; None where the host decides."""
         self._weight_block, self.weights = self._upload(self.manifest, plan.weights)
         self.plugins = EnginePlugins(self.manifest, plan.weights)
 
-    def _load(self, plan: Plan, kernel: Kernel, capability: tuple[int, int]) -> Handle:
-        """The code of a kernel; 0 for one that a library or a plugin computes."""
+    def _section(self, kernel: Kernel, capability: tuple[int, int]) -> str | None:
+        """Where the code of a kernel is in the plan; None for one that a library or a plugin computes."""
         if kernel.call is not None or kernel.plugin is not None:
-            return 0
+            return None
         arch = choose_architecture(sorted(kernel.objects), capability)
         if arch is None:
             raise PlanError(
                 f"the plan has code for {', '.join(sorted(kernel.objects))}, but this device is "
                 f"sm_{capability[0]}{capability[1]}; rebuild it for this device"
             )
-        section = kernel.objects[arch]
+        return kernel.objects[arch]
+
+    def function(self, number: int) -> Handle:
+        """The code of a kernel by its number, loaded when it is first asked for; 0 for one that has none."""
+        section = self._sections[number]
+        if section is None:
+            return 0
+        with self._loading:
+            if number not in self._functions:
+                self._functions[number] = self._load(self.manifest.kernels[number], section)
+            return self._functions[number]
+
+    def _load(self, kernel: Kernel, section: str) -> Handle:
         try:
             if section not in self._modules:
-                cubin = bytes(plan.sections[section])
+                cubin = bytes(self._plan.sections[section])
                 if cubin[:4] != b"\x7fELF":
                     raise PlanError(f"damaged object code {section!r}: not a cubin")
                 self._modules[section] = self.driver.load_module(cubin)
             return self.driver.function(self._modules[section], kernel.symbol, kernel.shared_bytes)
         except DeviceError as error:
             raise PlanError(f"kernel {kernel.name[:80]!r} cannot be loaded: {error}") from error
+
+    @property
+    def loaded_modules(self) -> int:
+        """How many pieces of code are on the device."""
+        return len(self._modules)
 
     def _load_setter(self, plan: Plan, capability: tuple[int, int]) -> Handle | None:
         arch = choose_architecture(sorted(self.manifest.conditions), capability)
@@ -76,9 +111,12 @@ class CudaDevice:
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
-            self.driver.activate()
-            for module in self._modules.values():
-                self.driver.unload_module(module)
+            self._unload()
+
+    @on_its_device
+    def _unload(self) -> None:
+        for module in self._modules.values():
+            self.driver.unload_module(module)
 
     def _upload(
         self, manifest: Manifest, weights: Mapping[str, np.ndarray]
@@ -108,6 +146,14 @@ class CudaDevice:
         except OutOfMemoryError as error:
             raise OutOfMemoryError(f"Allocation failed during deserialization of weights. {error}") from error
 
+    def enter(self) -> Handle | None:
+        """Make the device current; what is returned tells `leave` which one was."""
+        return self.driver.enter()
+
+    def leave(self, before: Handle | None) -> None:
+        """Make the device current again that was."""
+        self.driver.leave(before)
+
     @property
     def decides(self) -> bool:
         """Whether branches and loops without checks are nodes of graphs."""
@@ -122,13 +168,10 @@ class CudaSession:
     """The memory and the stream of one context; programs for several shapes take turns in it."""
 
     def __init__(self, device: CudaDevice, stream: Handle | None, memory: ContextMemory | None = None) -> None:
-        self.device = device
+        self.device, self.driver = device, device.driver
         self._memory = memory
-        device.driver.activate()
-        self.stream = device.driver.new_stream() if stream is None else stream
         self._owns_stream = stream is None
-        self.lanes = Lanes(device.driver, self.stream)
-        self.events = [device.driver.new_event() for _ in range(TIMES + 2)]
+        self._begin(stream)
         self.block: DeviceBlock | LentBlock | None = None
         self._arena: LentBlock | None = None
         self.staging: PinnedBlock | None = None
@@ -139,25 +182,41 @@ class CudaSession:
         self.plugins = device.plugins.for_context()
         self.consumed: Handle | None = None
         """An event of the caller that is recorded when the inputs of a run are on the device."""
+        self.is_in_graphs = False
+        """Whether a graph of a caller may run at any time, which writes the memory as its run did."""
+        self._in_graphs: list[object] = []
+
+    @on_its_device
+    def _begin(self, stream: Handle | None) -> None:
+        self.stream = self.driver.new_stream() if stream is None else stream
+        self.lanes = Lanes(self.driver, self.stream)
+        self.events = [self.driver.new_event() for _ in range(TIMES + 2)]
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
-            driver = self.device.driver
-            driver.activate()
-            for event in self.events:
-                driver.free_event(event)
-            self.lanes.close()
-            if self._owns_stream:
-                driver.free_stream(self.stream)
+            self._end()
+
+    @on_its_device
+    def _end(self) -> None:
+        for event in self.events:
+            self.driver.free_event(event)
+        self.lanes.close()
+        if self._owns_stream:
+            self.driver.free_stream(self.stream)
+
+    def keep_for_graphs(self, owners: Iterable[object]) -> None:
+        """Keep owners of memory as long as the context: a caller's graph has its addresses."""
+        self.is_in_graphs = True
+        self._in_graphs += [owner for owner in owners if all(owner is not one for one in self._in_graphs)]
 
     def set_input_consumed_event(self, event: Handle | None) -> bool:
         """Record an event in each run once its inputs are copied; None for none."""
         self.consumed = event
         return True
 
+    @on_its_device
     def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> CudaProgram:
         """Make the program for one set of shapes; more memory is got where needed (older programs keep theirs)."""
-        self.device.driver.activate()
         return CudaProgram(self, binding)
 
     def lent_arena(self, size: int) -> LentBlock | None:

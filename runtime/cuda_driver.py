@@ -9,6 +9,7 @@ from typing import Any
 from mlirt.runtime.conditional_graphs import DriverGraphs, GraphMaker
 from mlirt.runtime.cublas_lt import open_cublas_lt
 from mlirt.runtime.cudnn import open_cudnn
+from mlirt.runtime.current_device import current_ordinal
 from mlirt.runtime.driver_calls import LaunchAttribute, LaunchConfig, declare_driver
 from mlirt.runtime.driver_interface import DeviceError, Handle, NoDeviceError, Size3
 from mlirt.runtime.library_calls import Library
@@ -21,12 +22,13 @@ _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
 _NON_BLOCKING = 1
 _RELAXED_CAPTURE = 2  # memory may be freed meanwhile, as the garbage collector likes
+_MODULE_LOADING, _LAZY = "CUDA_MODULE_LOADING", 2
 _MPS_LIMIT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 _COOPERATIVE, _PROGRAMMATIC_SERIALIZATION = 2, 6  # launch attributes
 
 
 class CudaDriver:
-    """The device 0 of libcuda, in its primary context (shared with other libraries of the process)."""
+    """A device of libcuda, in its primary context (shared with other libraries of the process)."""
 
     def __init__(self, library: Any, ordinal: int = 0) -> None:
         self._cuda = library
@@ -35,9 +37,9 @@ class CudaDriver:
         count = c_int()
         self._check("cuDeviceGetCount", library.cuDeviceGetCount(byref(count)))
         if count.value <= ordinal:
-            raise NoDeviceError(
-                "the plan was built for CUDA, but this machine has no CUDA device; build it for the CPU"
-            )
+            found = f"no device {ordinal}, of {count.value} CUDA devices" if count.value else "no CUDA device"
+            raise NoDeviceError(f"the plan was built for CUDA, but this machine has {found}; build it for the CPU")
+        self.ordinal, self._is_one_of_several = ordinal, count.value > 1
         self._device = c_int()
         self._check("cuDeviceGet", library.cuDeviceGet(byref(self._device), ordinal))
         self._context = c_void_p()
@@ -55,6 +57,34 @@ class CudaDriver:
     def activate(self) -> None:
         """Make the device's context current in this thread."""
         self._check("cuCtxSetCurrent", self._cuda.cuCtxSetCurrent(self._context))
+
+    def enter(self) -> Handle | None:
+        """As `activate`; what is returned says to `leave` which device was current, where there are several."""
+        before = c_void_p()
+        if self._is_one_of_several:
+            self._check("cuCtxGetCurrent", self._cuda.cuCtxGetCurrent(byref(before)))
+        self.activate()
+        # With no context device 0 is current, so that none is left current only behind another one.
+        return (before.value or 0) if self._is_one_of_several and (before.value or self.ordinal) else None
+
+    def leave(self, before: Handle | None) -> None:
+        """Make the device current again that was so when the thread entered this one."""
+        if before is not None and before != self._context.value:
+            self._check("cuCtxSetCurrent", self._cuda.cuCtxSetCurrent(before))
+
+    def loads_lazily(self) -> bool:
+        """Whether code is to be loaded when it is first needed: CUDA_MODULE_LOADING=LAZY, and the driver does so too.
+
+        Drivers before CUDA 11.7 load all of a module at once (tensorrt-features.md#13.24).
+        """
+        mode = c_int()
+        if os.environ.get(_MODULE_LOADING, "").strip().upper() != "LAZY" or not self._offers("cuModuleGetLoadingMode"):
+            return False
+        self._check("cuModuleGetLoadingMode", self._cuda.cuModuleGetLoadingMode(byref(mode)))
+        return mode.value == _LAZY
+
+    def _offers(self, name: str) -> bool:
+        return getattr(self._cuda, name, None) is not None
 
     def describe(self) -> str:
         """Such as `NVIDIA H200, 132 processors, driver 13000`, and the part of them that MPS leaves the process.
@@ -233,6 +263,12 @@ class CudaDriver:
         self._check("cuGraphInstantiateWithFlags", status)
         return executable.value or 0
 
+    def is_captured(self, stream: Handle) -> bool:
+        """Whether a stream's work is noted for a graph at the moment instead of being done."""
+        state = c_int()
+        self._check("cuStreamIsCapturing", self._cuda.cuStreamIsCapturing(stream, byref(state)))
+        return state.value != 0
+
     def replay(self, graph: Handle, stream: Handle) -> None:
         """Queue a graph."""
         self._check("cuGraphLaunch", self._cuda.cuGraphLaunch(graph, stream))
@@ -264,20 +300,28 @@ class CudaDriver:
         return DriverGraphs(self._cuda, self._context, self._check) if DriverGraphs.offered(self._cuda) else None
 
     def library(self, name: str) -> Library:
-        """The library of one of the names in `library_calls.LIBRARIES`."""
-        return {"cublas_lt": open_cublas_lt, "cudnn": open_cudnn}[name]()
+        """The library of one of the names in `library_calls.LIBRARIES`, opened once for each device."""
+        return {"cublas_lt": open_cublas_lt, "cudnn": open_cudnn}[name](self.ordinal)
+
+
+def open_driver(ordinal: int | None = None) -> CudaDriver:
+    """The CUDA device of a number, or else the one that is current in this thread.
+
+    Raises `NoDeviceError` where there is no driver or no such device.
+    """
+    return driver_of(current_ordinal() if ordinal is None else ordinal)
 
 
 @cache
-def open_driver() -> CudaDriver:
-    """The machine's CUDA device; `NoDeviceError` where there is no driver or no device."""
+def driver_of(ordinal: int) -> CudaDriver:
+    """The driver for one device; raises as `open_driver`."""
     for name in ("libcuda.so.1", "libcuda.so", "nvcuda.dll"):
         try:
             library = ctypes.CDLL(name)
         except OSError:
             continue
         try:
-            return CudaDriver(library)
+            return CudaDriver(library, ordinal)
         except DeviceError as error:
             raise NoDeviceError(f"the plan was built for CUDA, but the driver does not start: {error}") from error
     raise NoDeviceError("the plan was built for CUDA, but no CUDA driver (libcuda) is here; build it for the CPU")

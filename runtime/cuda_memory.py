@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.driver_interface import DeviceError, Driver
 
 
@@ -14,13 +15,16 @@ class DeviceBlock:
 
     def __init__(self, driver: Driver, size: int) -> None:
         self.size = size
-        self._driver = driver
+        self.driver = driver
         self.address = driver.allocate(size)
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
-            self._driver.activate()
-            self._driver.free(self.address)
+            self._free()
+
+    @on_its_device
+    def _free(self) -> None:
+        self.driver.free(self.address)
 
 
 class DeviceState:
@@ -28,24 +32,24 @@ class DeviceState:
 
     def __init__(self, driver: Driver, shape: tuple[int, ...], dtype: np.dtype[np.generic], block: DeviceBlock) -> None:
         self.shape, self.dtype, self.block = shape, dtype, block
-        self._driver = driver
+        self.driver = driver
 
     @property
     def address(self) -> int:
         """Where it lies."""
         return self.block.address
 
+    @on_its_device
     def to_host(self) -> np.ndarray:
         """A copy in the host's memory; waits for the run that makes it."""
         size = self.dtype.itemsize * prod(self.shape)
-        staging, stream = PinnedBlock(self._driver, size), self._driver.new_stream()
+        staging, stream = PinnedBlock(self.driver, size), self.driver.new_stream()
         try:
-            self._driver.activate()
             if size:
-                self._driver.copy_to_host(staging.address, self.block.address, size, stream)
-            self._driver.synchronize(stream)
+                self.driver.copy_to_host(staging.address, self.block.address, size, stream)
+            self.driver.synchronize(stream)
         finally:
-            self._driver.free_stream(stream)
+            self.driver.free_stream(stream)
         return staging.bytes[:size].view(self.dtype).reshape(self.shape).copy()
 
 
@@ -54,11 +58,14 @@ class PinnedBlock:
 
     def __init__(self, driver: Driver, size: int) -> None:
         self.size = size
-        self._driver = driver
+        self.driver = driver
         self.address = driver.allocate_pinned(size)
         self.bytes: np.ndarray = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(self.address))
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
-            self._driver.activate()
-            self._driver.free_pinned(self.address)
+            self._free()
+
+    @on_its_device
+    def _free(self) -> None:
+        self.driver.free_pinned(self.address)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlirt.errors import InvalidInputError
 from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch, TensorMap
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_graph import capture
 from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState
+from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
 from mlirt.runtime.driver_interface import DeviceError, Handle
@@ -33,6 +35,11 @@ _WORD = 8
 _BYTES_OF_A_LAUNCH = 8192
 TIMES = 5
 """The first events of a session keep times, the last two order its stream and a caller's."""
+NOT_CAPTURED = (
+    "a loop, a branch or a check of the network is decided while it runs, which cannot be captured by a CUDA graph "
+    "(cudaErrorStreamCaptureUnsupported): queue the run on a stream that is not being captured"
+)
+"""Why a run is refused on a stream that is captured (tensorrt-features.md#7.20)."""
 PartsOf = Callable[[int], Sequence[tuple[int, int]]]
 """The parts of so many bytes: where each starts, and its size."""
 _CTYPES: dict[str, Callable[[Any], Any]] = {
@@ -52,7 +59,7 @@ class CudaProgram:
         self.stop: StopRequest | None = None
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
-        self._driver = session.device.driver
+        self.driver = self._driver = session.device.driver
         self._manifest = session.device.manifest
         self._binding = binding
         self._bases = self._place()
@@ -83,9 +90,12 @@ class CudaProgram:
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
-            self._driver.activate()
-            for graph in filter(None, self._graphs.values()):
-                self._driver.free_graph(graph)
+            self._free()
+
+    @on_its_device
+    def _free(self) -> None:
+        for graph in filter(None, self._graphs.values()):
+            self._driver.free_graph(graph)
 
     def _place(self) -> dict[int, int]:
         """The device address of every buffer that owns memory: arena, then inputs and outputs, then (apart) weights."""
@@ -130,7 +140,7 @@ class CudaProgram:
         kernel, driver, starts_early = self._kernel(launch), self._driver, self._session.device.starts_early
         if kernel.call is not None:
             return self._queued_call(launch, kernel.call)
-        function = self._session.device.functions[self._manifest.launches[launch.index].kernel]
+        function = self._session.device.function(self._manifest.launches[launch.index].kernel)
 
         def queue(stream: Handle, *, follows: bool) -> None:
             kinds = follows and starts_early and kernel.dependent_launch, kernel.cooperative
@@ -249,10 +259,10 @@ class CudaProgram:
         """All: kernels write the device's memory."""
         return len(self._output_sizes)
 
+    @on_its_device
     def upload(self, inputs: Sequence[np.ndarray | DeviceState]) -> None:
         """Copy the inputs to pinned memory and queue the way to the device; what stayed there is copied there."""
         driver, stream = self._driver, self._session.stream
-        driver.activate()
         if self._session.is_busy:  # the copies of the run before may still read the staging memory
             driver.synchronize(stream)
         self._session.is_busy = True
@@ -272,14 +282,16 @@ class CudaProgram:
 
     def _enter(self) -> None:
         """Restore the borders where another shape has used the memory since."""
-        self._driver.activate()
-        if self._session.tenant is not self._tenancy:
+        is_other = self._session.tenant is not self._tenancy
+        if is_other or self._session.is_in_graphs:  # which runs have been made since then nobody knows
             for offset, size, byte in self._binding.halos:
                 self._driver.fill(self._arena_address + offset, size, byte, self._session.stream)
+        if is_other:
             for launch in self._plugins.values():
                 launch.others_have_run()
             self._session.tenant = self._tenancy
 
+    @on_its_device
     def execute(self) -> None:
         """Queue the kernels."""
         if self.stop is not None:
@@ -290,10 +302,15 @@ class CudaProgram:
         self._run(self._replay)
         self._mark(3)
 
+    @on_its_device
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: Handle, number: int | None) -> bool:
-        """Run on a caller's device memory, after what is on the caller's stream and before what comes on it next."""
+        """Run on a caller's device memory, after what is on the caller's stream and before what comes on it next.
+
+        Where the stream is captured, the run becomes part of the caller's graph.
+        """
         driver, session = self._driver, self._session
-        driver.activate()
+        if stream and driver.is_captured(stream):
+            self._become_captured()
         arrival, departure = session.events[TIMES:]
         driver.record(arrival, stream)
         driver.wait(session.stream, arrival)
@@ -313,6 +330,12 @@ class CudaProgram:
         driver.wait(stream, departure)
         return True
 
+    def _become_captured(self) -> None:
+        """Let the run be noted for a graph of the caller; raises `InvalidInputError` where it cannot be."""
+        if any(not isinstance(step, int) for step in self._binding.program):
+            raise InvalidInputError(NOT_CAPTURED)
+        self._session.keep_for_graphs([self._block, self._arena, *self._plugins.values()])
+
     def _write_number(self, number: int) -> None:
         """Queue the number of the run byte by byte: a copy from the host would read what a later run has written."""
         place = self._bases[self._manifest.inputs[-1].buffer]
@@ -323,6 +346,7 @@ class CudaProgram:
         """The size that the last run found to be another than it was taken for."""
         return self._wrong_size
 
+    @on_its_device
     def download(self, kept: Mapping[int, Any] = NONE_KEPT) -> list[Any]:
         """Queue the way back, wait, and return the outputs; those that are kept are copied on the device."""
         stay = {number: self._stays(number, before) for number, before in kept.items()}
@@ -337,7 +361,6 @@ class CudaProgram:
         """Queue the copy of an output to memory of its own, which outlives the program."""
         driver, size = self._driver, self._output_sizes[number]
         shape = tuple(map(int, self._binding.output_shapes[number]))
-        driver.activate()
         is_free = isinstance(before, DeviceState) and before.block.size == max(size, 1)
         block = before.block if is_free and isinstance(before, DeviceState) else DeviceBlock(driver, max(size, 1))
         if size:
@@ -345,6 +368,7 @@ class CudaProgram:
             driver.copy_on_device(block.address, self._address(place), size, self._session.stream)
         return DeviceState(driver, shape, self._dtypes[number], block)
 
+    @on_its_device
     def download_parts(self, parts: PartsOf, without: Container[int] = ()) -> list[np.ndarray]:
         """As `download`, but only some bytes of each output, one after the other in an array of one dimension.
 
@@ -352,7 +376,6 @@ class CudaProgram:
         an element; together they are no longer than the output.
         """
         driver, stream = self._driver, self._session.stream
-        driver.activate()
         start = sum(map(aligned, self._input_sizes))
         sizes = enumerate(self._output_sizes)
         wanted = [list(parts(size)) if size and number not in without else [] for number, size in sizes]
@@ -383,9 +406,9 @@ class CudaProgram:
             for place, shape in zip(self._binding.outputs, shapes, strict=True)
         ]
 
+    @on_its_device
     def wait(self) -> None:
         """Return when the stream is empty."""
-        self._driver.activate()
         self._driver.synchronize(self._session.stream)
         self._session.is_busy = False
 
@@ -393,6 +416,7 @@ class CudaProgram:
         if self.timed:
             self._driver.record(self._session.events[event], self._session.stream)
 
+    @on_its_device
     def device_times(self) -> tuple[float, float, float, float, float, float] | None:
         """Start and end of h2d, compute and d2h, in milliseconds since the first; d2h is 0 long before a download."""
         if not self.timed:
@@ -409,6 +433,7 @@ class CudaProgram:
         inside = [end for end in ends if self._block.address <= end <= self._block.address + self._block.size]
         return self._block.address, max(inside, default=self._block.address) - self._block.address
 
+    @on_its_device
     def single_launches(self) -> list[tuple[int, Callable[[Handle], None]]]:
         """The number of each launch, and what queues it alone on a stream; those of plugins are left out.
 
@@ -420,6 +445,7 @@ class CudaProgram:
             (launch.index, lambda stream, queue=queue: queue(stream, follows=False)) for launch, queue in self._launches
         ]
 
+    @on_its_device
     def profile(self, around: Around = no_ranges) -> list[float]:
         """Run the launches one by one, each between two events; one in a loop has the time of all its iterations."""
         self._enter()

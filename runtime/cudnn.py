@@ -17,7 +17,7 @@ _MAX_ALIGNMENT = 16
 
 
 @cache
-def open_cudnn() -> "Cudnn":
+def open_cudnn(ordinal: int = 0) -> "Cudnn":
     """The library of this machine; raises `PlanError` where it is not installed."""
     library = load_shared(_NAMES)
     if library is None:

@@ -164,6 +164,14 @@ class Device(Protocol):
     parts: int
     """How many parts of a launch are under way at once at most, each with scratch of its own."""
 
+    def enter(self) -> int | None:
+        """Make the device current in this thread; what is returned tells `leave` which one was."""
+        ...
+
+    def leave(self, before: int | None) -> None:
+        """Make the device current again that was."""
+        ...
+
     @property
     def decides(self) -> bool:
         """Whether the device goes through branches and loops without the host."""

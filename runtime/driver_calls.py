@@ -40,6 +40,7 @@ def declare_driver(library: Any) -> None:
         "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
         "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
         "cuCtxSetCurrent": [any_pointer],
+        "cuCtxGetCurrent": [POINTER(c_void_p)],
         "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
         "cuMemFree_v2": [address],
         "cuMemHostAlloc": [POINTER(c_void_p), c_size_t, c_uint],
@@ -59,6 +60,7 @@ def declare_driver(library: Any) -> None:
         "cuLaunchKernelEx": [POINTER(LaunchConfig), any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
         "cuLaunchKernel": [any_pointer, *[c_uint] * 7, any_pointer, POINTER(c_void_p), POINTER(c_void_p)],
         "cuStreamBeginCapture_v2": [any_pointer, c_int],
+        "cuStreamIsCapturing": [any_pointer, POINTER(c_int)],
         "cuStreamEndCapture": [any_pointer, POINTER(c_void_p)],
         "cuGraphInstantiateWithFlags": [POINTER(c_void_p), any_pointer, ctypes.c_ulonglong],
         "cuGraphDestroy": [any_pointer],
@@ -72,4 +74,6 @@ def declare_driver(library: Any) -> None:
     for name, argument_types in signatures.items():
         function = getattr(library, name)
         function.argtypes, function.restype = argument_types, c_int
+    if hasattr(library, "cuModuleGetLoadingMode"):  # CUDA 11.7 on
+        library.cuModuleGetLoadingMode.argtypes = [POINTER(c_int)]
     declare(library)

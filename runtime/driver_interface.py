@@ -26,6 +26,18 @@ class Driver(Protocol):
         """Make the device's context current in this thread."""
         ...
 
+    def enter(self) -> Handle | None:
+        """Make the device's context current; what is returned tells `leave` which one was, where it matters."""
+        ...
+
+    def leave(self, before: Handle | None) -> None:
+        """Make the context current again that was so when the thread entered."""
+        ...
+
+    def loads_lazily(self) -> bool:
+        """Whether the code of kernels is to be loaded when it is first needed."""
+        ...
+
     def describe(self) -> str:
         """What times measured on the device depend on: its model and size, and the driver's version."""
         ...
@@ -70,6 +82,10 @@ class Driver(Protocol):
     def begin_capture(self, stream: Handle) -> None: ...
     def end_capture(self, stream: Handle) -> Handle:
         """The executable graph of what was put on the stream since `begin_capture`."""
+        ...
+
+    def is_captured(self, stream: Handle) -> bool:
+        """Whether what is put on a stream is noted for a graph instead of being done."""
         ...
 
     def replay(self, graph: Handle, stream: Handle) -> None: ...

@@ -2,7 +2,8 @@
 
 import os
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from threading import get_ident
@@ -14,6 +15,7 @@ from mlirt.atomic_file import Bytes
 from mlirt.errors import InvalidInputError, PlanError, reports_shortage
 from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.context import ExecutionContext
+from mlirt.runtime.current_device import current_ordinal
 from mlirt.runtime.debug_tensors import debug_names, debug_plan
 from mlirt.runtime.decisions import Decision, decisions
 from mlirt.runtime.device import Device
@@ -70,8 +72,11 @@ class Engine:
         allocator: Allocator | None = None,
     ) -> None:
         """The options are those of `load`. One that `waits` opens its device for the first run, so that it can be saved
-        where there is none. Weights lie in memory of the `allocator`, where there is one."""
+        where there is none. Weights lie in memory of the `allocator`, where there is one. The GPU is the one that is
+        current now in this thread.
+        """
         self._allocator = allocator
+        self._ordinal = current_ordinal() if plan.manifest.target.kind == "cuda" else 0
         self.plan = plan
         self._file = None if plan.origin is None else plan.origin.file
         self._threads, self._streams = threads, streams
@@ -84,11 +89,20 @@ class Engine:
 
     @cached_property
     def _device(self) -> Device:
-        return _device_for(self.plan, self._spin_ms, self._choice, self._allocator)
+        return _device_for(self.plan, self._spin_ms, self._choice, self._allocator, self._ordinal)
 
     def open_device(self) -> None:
         """Load code and weights now; raises `PlanError` where the device is not here."""
         _ = self._device
+
+    @contextmanager
+    def device_current(self) -> Generator[None]:
+        """Let the engine's GPU be current in this thread, and the one that was so before again afterwards."""
+        before = self._device.enter()
+        try:
+            yield
+        finally:
+            self._device.leave(before)
 
     @cached_property
     def _binder(self) -> ShapeBinder:
@@ -143,7 +157,8 @@ class Engine:
     def _beside(self) -> "Engine":
         if not self.debug_tensors:
             raise InvalidInputError("the engine has no debug tensors; name them when it is built: compile(debug=[..])")
-        return Engine(debug_plan(self.plan), self._spin_ms, threads=self._threads)
+        with self.device_current():
+            return Engine(debug_plan(self.plan), self._spin_ms, threads=self._threads)
 
     def debug(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The debug tensors by name for inputs by name, computed beside: this engine's kernels are as without them."""
@@ -440,7 +455,9 @@ def load(
 ) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
 
-    Where there is no CUDA driver a plan for a GPU tells its inputs and outputs all the same; running it is a PlanError.
+    A plan for a GPU is opened on the device that is current in this thread (cudaSetDevice), and stays there.
+
+    Where there is no CUDA driver such a plan tells its inputs and outputs all the same; running it is a PlanError.
 
     spin_ms: on a CPU, for how many milliseconds after a run idle workers wait for the next one before they sleep; 0 is
         not at all, None what the environment variable MLIRT_SPIN_MS says, else up to 50, as it follows from when runs
@@ -495,11 +512,13 @@ def _context_of(
     return ExecutionContext(plan.manifest, device.session(memory), shape_cache_mb, binder, initial)
 
 
-def _device_for(plan: Plan, spin_ms: float | None, choice: ThreadChoice, allocator: Allocator | None) -> Device:
+def _device_for(
+    plan: Plan, spin_ms: float | None, choice: ThreadChoice, allocator: Allocator | None, ordinal: int
+) -> Device:
     if plan.manifest.target.kind == "cuda":
         from mlirt.runtime.cuda import CudaDevice
 
-        return CudaDevice(plan, allocator=allocator)
+        return CudaDevice(plan, allocator=allocator, ordinal=ordinal)
     from mlirt.runtime.cpu import CpuDevice
 
     return CpuDevice(plan, spin_ms, choice, allocator)

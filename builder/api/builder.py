@@ -8,15 +8,17 @@ from mlirt.builder.api.builder_config import IBuilderConfig
 from mlirt.builder.api.implicit_batch import explicit
 from mlirt.builder.api.network_build import network_plan
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
-from mlirt.builder.host import gpu_is_here
-from mlirt.errors import InvalidModelError
+from mlirt.builder.host import automatic_target, gpu_is_here
+from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.frontend.network.emission import InvalidLayerError
 from mlirt.runtime.api.host_memory import IHostMemory
+from mlirt.runtime.current_device import current_ordinal
 from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.entry_point import EntryPoint
+from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.reported_version import reports_at_least
 
 if TYPE_CHECKING:
@@ -36,6 +38,11 @@ class Builder(EntryPoint, ContextManager):
     """The way from a network to an engine; what it has to say goes to the logger."""
 
     _max_batch_size = 1
+
+    def __init__(self, logger: ILogger) -> None:
+        """The builder belongs to the GPU that is current in this thread now (tensorrt-features.md#13.22)."""
+        self._ordinal = current_ordinal()
+        super().__init__(logger)
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """A network without layers; without the flag EXPLICIT_BATCH its tensors are those of one sample
@@ -60,6 +67,7 @@ class Builder(EntryPoint, ContextManager):
         if network is None or config is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise TypeError("build_serialized_network(): expected a network and a builder configuration, got None")
         try:
+            self._check_device(config)
             network, config = explicit(network, config, self._max_batch_size)
             return IHostMemory(network_plan(network, config, self.reporter))
         except Exception as error:  # of calibrators, selectors and loggers too: TensorRT's call never raises
@@ -67,6 +75,20 @@ class Builder(EntryPoint, ContextManager):
             if isinstance(error, InvalidLayerError):
                 self.reporter.error("network.py::validate", FailedValidation(error.layer))
             return None
+
+    def _check_device(self, config: IBuilderConfig) -> None:
+        """Refuse to measure kernels on another GPU than the one that was current when the builder was made
+        (tensorrt-features.md#31.4).
+        """
+        current = current_ordinal()
+        if current == self._ordinal or config.target == "cpu":
+            return
+        if config.target == "cuda" or automatic_target()[0] == "cuda":
+            raise UnsupportedError(
+                "Builder was created on device different from current device: it belongs to device "
+                f"{self._ordinal}, and device {current} is current. Call cudaSetDevice({self._ordinal}) before the "
+                "build, or make another builder."
+            )
 
     def build_engine(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine | None:
         """The engine of a network, or None (deprecated, tensorrt-features.md#3.2)."""

@@ -44,6 +44,17 @@ def write(kind: str, address: int, array: np.ndarray, stream: int) -> None:
     driver.synchronize(stream)
 
 
+def check_is_not_captured(stream: int) -> None:
+    """Raise `InvalidInputError` where what comes on a stream is noted for a graph: nobody could wait for it."""
+    from mlirt.runtime.cuda_driver import open_driver
+    from mlirt.runtime.cuda_program import NOT_CAPTURED
+
+    driver = open_driver()
+    driver.activate()
+    if driver.is_captured(stream):
+        raise InvalidInputError(NOT_CAPTURED)
+
+
 def _view(address: int, size: int) -> np.ndarray:
     if not address and size:
         raise InvalidInputError("the address of a tensor is 0")

@@ -12,7 +12,7 @@ import numpy as np
 
 from mlirt.errors import InvalidInputError, MlirtError, UnsupportedError
 from mlirt.runtime.api.bound_shapes import NO_PROFILE, BoundShapes
-from mlirt.runtime.api.caller_memory import read, write
+from mlirt.runtime.api.caller_memory import check_is_not_captured, read, write
 from mlirt.runtime.api.context_settings import ContextSettings
 from mlirt.runtime.api.debug_listener import DebugStates, IDebugListener
 from mlirt.runtime.api.nvtx_ranges import Listener, listener, nvtx_range
@@ -65,7 +65,8 @@ class IExecutionContext(ContextSettings, ContextManager):
         self._values: dict[str, np.ndarray] = {}
         self._allocators: dict[str, IOutputAllocator] = {}
         self._debug = DebugStates(engine.engine.debug_tensors)
-        self._last_feeds: dict[str, np.ndarray] | None = None
+        self._last_feeds: Mapping[str, np.ndarray] | None = None
+        self._last_addresses: dict[str, int] = {}
         self.fix_attributes()
 
     @property
@@ -243,12 +244,20 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self._event
 
     def execute_async_v3(self, stream_handle: int) -> bool:
-        """Run on the memory that `set_tensor_address` gave (tensorrt-features.md#13.2)."""
+        """Run on the memory that `set_tensor_address` gave (tensorrt-features.md#13.2).
+
+        An error of the device's own work is told by the next call that waits for it, or is queued behind it (17.17).
+        """
+        return self._run_on("enqueueV3", self._addresses, stream_handle)
+
+    def _run_on(self, where: str, addresses: dict[str, int], stream: int) -> bool:
+        """Run with the engine's GPU current; False, with the reason in the log, where that fails."""
         try:
-            self._run(self._addresses, stream_handle)
-            self._tell(self._addresses, stream_handle)
+            with self.engine.engine.device_current():
+                self._run(addresses, stream)
+                self._tell(addresses, stream)
         except MlirtError as error:
-            return self._failed("enqueueV3", error)
+            return self._failed(where, error)
         return True
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
@@ -256,10 +265,23 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self.execute_async_v2(bindings, 0)
 
     def execute_async_v2(self, bindings: Sequence[int], stream_handle: int, input_consumed: Any = None) -> bool:
-        """As `execute_v2`."""
+        """As `execute_v2`; `input_consumed` is an event of this run (tensorrt-features.md#13.12)."""
         if self.engine.implicit_batch is not None:
             return self._failed("enqueueV2", "the batch of the engine is implicit: use execute or execute_async")
-        return self._run_bindings("enqueueV2", bindings, stream_handle)
+        with self._consumed_event(input_consumed):
+            return self._run_bindings("enqueueV2", bindings, stream_handle)
+
+    @contextmanager
+    def _consumed_event(self, event: Any) -> Generator[None]:
+        """Let one run record another event than the context's, where one is given."""
+        own = self._event
+        if event:
+            self.set_input_consumed_event(int(event))
+        try:
+            yield
+        finally:
+            if event:
+                self.set_input_consumed_event(own)
 
     def _run_bindings(self, where: str, bindings: Sequence[int], stream_handle: int) -> bool:
         names = self.engine.tensor_names
@@ -268,12 +290,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         first = self._shapes.profile * len(names) if len(bindings) >= len(self.engine) else 0
         given = dict(zip(names, map(int, bindings[first:]), strict=False))
         given |= {name: array.ctypes.data for name, array in self._values.items()}
-        try:
-            self._run(given, stream_handle)
-            self._tell(given, stream_handle)
-        except MlirtError as error:
-            return self._failed(where, error)
-        return True
+        return self._run_on(where, given, stream_handle)
 
     def _run(self, addresses: dict[str, int], stream: int) -> None:
         self._shapes.check_has_profile()
@@ -290,7 +307,9 @@ class IExecutionContext(ContextSettings, ContextManager):
             self._context.others_have_used_the_memory()
         ranges = None if self.nvtx_verbosity is ProfilingVerbosity.NONE else listener()
         if ranges is None and not self.debug_sync and self._run_at(addresses, stream):
+            self._last_feeds, self._last_addresses = None, dict(addresses)
             return
+        self._check_is_not_captured(stream)
         places = self._places(addresses)
         kind, feeds = self.engine.engine.target, self._feeds(addresses, stream)
         for name, array in self._found(feeds, ranges).items():
@@ -299,9 +318,14 @@ class IExecutionContext(ContextSettings, ContextManager):
                 places[name] = self._allocated(name, array.nbytes, addresses)
             write(where, places.get(name, addresses.get(name, 0)), array, stream)
             self._notify(name, array)
-        self._last_feeds = feeds
+        self._last_feeds, self._last_addresses = feeds, {}
         if self.enqueue_emits_profile:
             self.report_to_profiler()
+
+    def _check_is_not_captured(self, stream: int) -> None:
+        """Raise `InvalidInputError` for a run that the host has a part in, on a stream whose work a graph notes."""
+        if stream and self.engine.engine.target == "cuda":
+            check_is_not_captured(stream)
 
     def _found(self, feeds: Mapping[str, np.ndarray], ranges: Listener | None) -> Mapping[str, np.ndarray]:
         """The outputs; with `debug_sync`, or ranges, launches are waited for one by one (tensorrt-features.md#13.19,
@@ -387,11 +411,17 @@ class IExecutionContext(ContextSettings, ContextManager):
 
     def report_to_profiler(self) -> bool:
         """Run the layers of the last run one by one and tell the profiler their times (tensorrt-features.md#17.6 to
-        17.8).
+        17.8). Of a run that was queued on a GPU, or captured by a graph, the inputs are read where they lay (13.17).
         """
-        if self.profiler is None or self._last_feeds is None:
+        if self.profiler is None or (self._last_feeds is None and not self._last_addresses):
             return False
-        for layer, milliseconds in times_of_layers(self._context.profile(self._last_feeds), self.engine.engine.layers):
+        try:
+            with self.engine.engine.device_current():
+                feeds = self._feeds(self._last_addresses, 0) if self._last_feeds is None else self._last_feeds
+                times = self._context.profile(feeds)
+        except MlirtError as error:
+            return self._failed("reportToProfiler", error)
+        for layer, milliseconds in times_of_layers(times, self.engine.engine.layers):
             self.profiler.report_layer_time(layer, milliseconds)
         return True
 
@@ -407,7 +437,8 @@ class IExecutionContext(ContextSettings, ContextManager):
     ) -> bool:
         """The same on a stream."""
         deprecated("execute_async_v2")
-        return self._run_batch("enqueue", "execute_async_v3", batch_size, bindings, stream_handle)
+        with self._consumed_event(input_consumed):
+            return self._run_batch("enqueue", "execute_async_v3", batch_size, bindings, stream_handle)
 
     def _run_batch(self, where: str, instead: str, size: int, bindings: Sequence[int], stream: int) -> bool:
         most = self.engine.implicit_batch

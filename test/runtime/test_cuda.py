@@ -1,7 +1,7 @@
 """The CUDA runtime against a driver that keeps device memory on the host and runs Python functions as kernels."""
 
 import ctypes
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.cuda_architectures import choose_architecture
-from mlirt.runtime.cuda_driver import CudaDriver, open_driver
+from mlirt.runtime.cuda_driver import CudaDriver, driver_of, open_driver
 from mlirt.runtime.driver_interface import DeviceError
 from mlirt.runtime.lent_memory import AllocatedBlock, ContextMemory, LentBlock
 from mlirt.runtime.plan_file import Plan
@@ -147,6 +147,112 @@ def test_an_event_says_that_the_inputs_are_read(tiny: Maker) -> None:
     context.set_input_consumed_event(None)
     context.run({"x": np.ones((2, 4), np.float32)})
     assert driver.stamps[event] == copied
+
+
+def test_code_is_loaded_when_it_is_needed(tiny: Maker) -> None:
+    """tensorrt-features.md#13.24 with a stand-in: kernels that no launch of the shapes needs are not loaded."""
+    eager, driver = FakeDriver(), FakeDriver(is_lazy=True)
+    at_once, device = CudaDevice(cuda_plan(tiny), eager), CudaDevice(cuda_plan(tiny), driver)
+    assert at_once.loaded_modules == len(eager.modules) == 1  # both kernels are in it
+    assert eager.functions == ["scale", "reverse"]
+    assert device.loaded_modules == len(driver.modules) == 0
+    assert driver.functions == []
+    x = np.ones((2, 4), np.float32)
+    got = ExecutionContext(device.manifest, device.session()).run({"x": x})
+    np.testing.assert_allclose(got["y"], np.cos(np.full((2, 4), 3)), rtol=1e-6)
+    assert device.loaded_modules == len(driver.modules) == 1
+    del device
+    assert driver.modules == []
+
+
+def test_damaged_code_that_is_loaded_late_is_told_by_the_first_run(tiny: Maker) -> None:
+    plan = cuda_plan(tiny, lambda manifest: manifest["kernels"][1].update(symbol="nowhere"))
+    device = CudaDevice(plan, FakeDriver(is_lazy=True))
+    with pytest.raises(PlanError, match="kernel 'reverse' cannot be loaded"):
+        ExecutionContext(plan.manifest, device.session()).run({"x": np.ones((2, 4), np.float32)})
+
+
+def test_the_device_that_is_current_stays_so(tiny: Maker) -> None:
+    """tensorrt-features.md#13.22 with a stand-in: an engine works on its device, whichever is current."""
+    driver = FakeDriver(ordinal=1)
+    current: set[int] = set()
+    queue = driver.queue
+
+    def watched(work: Callable[[], object]) -> None:
+        current.add(driver.current)
+        queue(work)
+
+    driver.queue = watched
+    context = context_of(cuda_plan(tiny), driver)
+    x, y, z = np.ones((2, 4), np.float32), np.empty((2, 4), np.float32), np.empty(8, np.float32)
+    assert driver.current == 0
+    context.run({"x": x})
+    context.run_at([x.shape], [x.ctypes.data], [y.ctypes.data, z.ctypes.data], 7)
+    context.run_timed({"x": x})
+    context.run_resident({"x": x}).execute()
+    context.profile({"x": x})
+    del context
+    assert driver.current == 0
+    assert current == {1}
+    assert driver.memory == {}
+
+
+def test_a_run_in_a_graph_of_the_caller_keeps_its_memory(tiny: Maker) -> None:
+    """tensorrt-features.md#13.16 with a stand-in: the block stays when larger shapes need another one, and borders are
+    written by each run from then on.
+    """
+
+    def with_halo(manifest: dict[str, Any]) -> None:
+        size = ["+", ["*", "n", 16], 64]
+        manifest["buffers"].append({"kind": "arena", "bytes": size, "first": 0, "last": 3, "halo": "h"})
+
+    plan, driver = cuda_plan(tiny, with_halo), FakeDriver()
+    context = ExecutionContext(plan.manifest, CudaDevice(plan, driver).session(), shape_cache_mb=0)
+    stream = driver.new_stream()
+    x, y, z = np.ones((2, 4), np.float32), np.empty((2, 4), np.float32), np.empty(8, np.float32)
+
+    def run(context: ExecutionContext) -> int:
+        before = driver.time
+        assert context.run_at([x.shape], [x.ctypes.data], [y.ctypes.data, z.ctypes.data], stream)
+        return driver.time - before
+
+    first = run(context)
+    assert run(context) == first - 1  # the border stays as it is
+    driver.capturing.add(stream)
+    run(context)
+    driver.capturing.clear()
+    assert run(context) == first
+    held = set(driver.memory)
+    context.run({"x": np.ones((5000, 4), np.float32)})
+    context.run({"x": np.ones((9000, 4), np.float32)})
+    assert len(held & set(driver.memory)) >= 2  # the weights, and the block that the graph has addresses of
+    del context
+    assert driver.memory == {}
+
+
+def test_decisions_are_not_captured(tiny: Maker) -> None:
+    """tensorrt-features.md#7.20 with a stand-in: refused before anything is queued, and the next run is right."""
+
+    def with_branch(manifest: dict[str, Any]) -> None:
+        manifest["buffers"].append({"kind": "input", "bytes": 1})
+        place = {"name": "c", "dtype": "bool", "shape": [], "buffer": len(manifest["buffers"]) - 1}
+        manifest["inputs"].append(place)
+        manifest["program"] = [{"if": {"buffer": place["buffer"]}, "then": [0, 1], "else": []}, 2]
+
+    driver = FakeDriver()
+    context = context_of(cuda_plan(tiny, with_branch), driver)
+    stream = driver.new_stream()
+    x, c = np.ones((2, 4), np.float32), np.array(True)
+    y, z = np.empty((2, 4), np.float32), np.empty(8, np.float32)
+    addresses = [x.ctypes.data, c.ctypes.data], [y.ctypes.data, z.ctypes.data]
+    driver.capturing.add(stream)
+    before = driver.time
+    with pytest.raises(InvalidInputError, match="cudaErrorStreamCaptureUnsupported"):
+        context.run_at([x.shape, ()], *addresses, stream)
+    assert driver.time == before
+    driver.capturing.clear()
+    assert context.run_at([x.shape, ()], *addresses, stream)
+    np.testing.assert_allclose(y, np.cos(np.full((2, 4), 3)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("fill", [0, 7])
@@ -292,14 +398,14 @@ def test_a_driver_that_refuses_is_named() -> None:
 
 
 def test_a_machine_without_a_driver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
+    def absent(name: str, mode: int = 0) -> None:
         raise OSError(name)
 
     monkeypatch.setattr(ctypes, "CDLL", absent)
-    open_driver.cache_clear()
+    driver_of.cache_clear()
     with pytest.raises(PlanError, match=r"no CUDA driver \(libcuda\) is here; build it for the CPU"):
         open_driver()
-    open_driver.cache_clear()
+    driver_of.cache_clear()
 
 
 def test_run_on_memory_of_the_device(tiny: Maker) -> None:

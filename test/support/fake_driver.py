@@ -76,7 +76,28 @@ class FakeDriver:
     stamps: dict[int, int] = field(default_factory=dict[int, int])
     handles: int = 100
 
-    def activate(self) -> None: ...
+    ordinal: int = 0
+    current: int = 0
+    """The device that is current, of as many as a test has in mind."""
+    is_lazy: bool = False
+    capturing: set[int] = field(default_factory=set[int])
+    """The streams of a caller that are captured."""
+
+    def activate(self) -> None:
+        self.current = self.ordinal
+
+    def enter(self) -> int:
+        before, self.current = self.current, self.ordinal
+        return before
+
+    def leave(self, before: int | None) -> None:
+        self.current = before or 0
+
+    def loads_lazily(self) -> bool:
+        return self.is_lazy
+
+    def is_captured(self, stream: int) -> bool:
+        return stream in self.capturing
 
     def conditional_graphs(self) -> None:
         """An old driver: the host decides."""

@@ -223,7 +223,7 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     opens.
     """
 
-    def none_here() -> None:
+    def none_here(ordinal: int) -> None:
         raise NoDeviceError("no CUDA driver (libcuda) is here; build it for the CPU")
 
     monkeypatch.setattr("mlirt.runtime.cuda.open_driver", none_here)
