@@ -268,18 +268,29 @@ class ExecutionContext:
             return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
         return names, RunTimes(start, executed, *(start + moment for moment in device))
 
-    @reports_shortage("the run")
     def run_resident(self, feeds: Mapping[str, np.ndarray]) -> ResidentRun:
         """Upload once; the returned object repeats the kernels alone (for measuring without data transfers).
 
         All its runs are one that is not counted: random numbers are those of the next run.
         """
+        return ResidentRun(self.uploaded(feeds)[0], self)
+
+    @reports_shortage("the run")
+    def uploaded(self, feeds: Mapping[str, np.ndarray]) -> tuple[Program, list[np.ndarray]]:
+        """The program of a run that keeps times, with its inputs uploaded, and what can be uploaded again."""
         arrays = self._checked(feeds)
         with self._lock:
             arrays += self._run_number()
             program = self._program_for(arrays)
             program.upload(arrays)
-        return ResidentRun(program, self)
+        return program, arrays
+
+    @property
+    def can_run_ahead(self) -> bool:
+        """Whether a run can be queued before the one in front of it is over: on a GPU, where no data go from run to run
+        and the host looks at none.
+        """
+        return self._manifest.target.kind == "cuda" and self._state is None and not self._checks
 
     @reports_shortage("the run")
     def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:

@@ -375,27 +375,44 @@ class CudaProgram:
         `parts` gives, for an output of so many bytes, the start and the size of each part, in multiples of the size of
         an element; together they are no longer than the output.
         """
-        driver, stream = self._driver, self._session.stream
-        start = sum(map(aligned, self._input_sizes))
-        sizes = enumerate(self._output_sizes)
-        wanted = [list(parts(size)) if size and number not in without else [] for number, size in sizes]
-        at = start
-        for place, of_output in zip(self._binding.outputs, wanted, strict=True):
-            end = at
-            for first, size in of_output:
-                driver.copy_to_host(self._staging.address + end, self._address(place) + first, size, stream)
-                end += size
-            at += aligned(end - at)
-        self._mark(4)
-        driver.synchronize(stream)
-        self._session.is_busy = False
+        wanted = self._queue_parts(parts, without)
+        self.wait()
         outputs: list[np.ndarray] = []
-        at = start
+        at = sum(map(aligned, self._input_sizes))
         for of_output, dtype in zip(wanted, self._dtypes, strict=True):
             size = sum(size for _, size in of_output)
             outputs.append(self._staging.bytes[at : at + size].copy().view(dtype))
             at += aligned(size)
         return outputs
+
+    @on_its_device
+    def queue_download(self) -> None:
+        """Queue the way back of all outputs to pinned memory, and do not wait."""
+        self._queue_parts(lambda size: [(0, size)])
+
+    def _queue_parts(self, parts: PartsOf, without: Container[int] = ()) -> list[list[tuple[int, int]]]:
+        """Queue copies of parts of the outputs; returns which of each output."""
+        sizes = enumerate(self._output_sizes)
+        wanted = [list(parts(size)) if size and number not in without else [] for number, size in sizes]
+        at = self._staging.address + sum(map(aligned, self._input_sizes))
+        for place, of_output in zip(self._binding.outputs, wanted, strict=True):
+            end = at
+            for first, size in of_output:
+                self._driver.copy_to_host(end, self._address(place) + first, size, self._session.stream)
+                end += size
+            at += aligned(end - at)
+        self._mark(4)
+        return wanted
+
+    @on_its_device
+    def follow(self, other: "CudaProgram") -> None:
+        """Let the kernels of the next run wait for those of the last timed run of another context."""
+        self._driver.wait(self._session.stream, other.computed)
+
+    @property
+    def computed(self) -> Handle:
+        """The event behind the kernels of a timed run."""
+        return self._session.events[3]
 
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs of the last run where the kernels wrote them, once they have."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mlirt.runtime.conditional_graphs import is_device_only
 from mlirt.runtime.manifest import Manifest
-from mlirt.runtime.program import Branch, Loop, Program, launches, parts
+from mlirt.runtime.program import Branch, Loop, Program, launches, parts, place_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,14 @@ def decisions(manifest: Manifest, *, on_device: bool) -> tuple[Decision, ...]:
     """
     is_cpu = manifest.target.kind == "cpu"
     return tuple(_found(manifest, manifest.program, on_device, is_cpu))
+
+
+def is_one_graph(manifest: Manifest, *, on_device: bool) -> bool:
+    """Whether a run on a GPU is one CUDA graph: the host looks at nothing in between, and no plugin queues its work."""
+    return all(
+        (place_of(step) is None or (on_device and is_device_only(step))) and not manifest.hosted & set(launches([step]))
+        for step in manifest.program
+    )
 
 
 def _found(manifest: Manifest, program: Program, on_device: bool, all_on_device: bool) -> Iterator[Decision]:

@@ -17,7 +17,7 @@ from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.current_device import current_ordinal
 from mlirt.runtime.debug_tensors import debug_names, debug_plan
-from mlirt.runtime.decisions import Decision, decisions
+from mlirt.runtime.decisions import Decision, decisions, is_one_graph
 from mlirt.runtime.device import Device
 from mlirt.runtime.device_run import has_device_tensors, run_on_device
 from mlirt.runtime.engine_interface import TensorDescription, description_of
@@ -196,6 +196,11 @@ class Engine:
     def decisions(self) -> tuple[Decision, ...]:
         """Each branch and loop of the network, and whether the device or the host decides about it."""
         return decisions(self.plan.manifest, on_device=self._device.decides)
+
+    @property
+    def is_one_graph(self) -> bool:
+        """Whether a run on a GPU is one CUDA graph (tensorrt-features.md#30.12)."""
+        return is_one_graph(self.plan.manifest, on_device=self._device.decides)
 
     @reports_shortage("the engine")
     def create_execution_context(

@@ -13,13 +13,14 @@ from mlirt.tools.exec_feeds import feeds_of
 from mlirt.tools.exec_report import write_report
 from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
-from mlirt.tools.rt_exec_streams import OneRun, repeat_side_by_side
+from mlirt.tools.rt_exec_streams import OneByOne, Runs, repeat_side_by_side
 from mlirt.tools.trtexec_log import log, log_all
 
 if TYPE_CHECKING:
     import numpy as np
 
     from mlirt.runtime.context import ExecutionContext
+    from mlirt.runtime.engine import Engine
     from mlirt.runtime.engine_interface import EngineLike
     from mlirt.tools.report.build_recorder import BuildRecorder
 
@@ -63,14 +64,32 @@ def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespac
     log_all("I", ["=== Trace details ===", *average_lines(runs, arguments.avgRuns), "=== Performance summary ==="])
     log_all("I", summary_lines(runs, arguments.percentile))
     on_gpu = getattr(engine, "target", "") == "cuda"
-    if arguments.useCudaGraph and not on_gpu:
-        log("W", "--useCudaGraph has no effect: this engine does not run on CUDA.")
+    if arguments.useCudaGraph:
+        _warn_of_graphs(engine, on_gpu)
     if on_gpu:
         log_all("W", advice_lines(runs))
 
 
-def _timed_runs(engine: EngineLike, feeds: Mapping[str, Array], streams: int, resident: bool) -> list[OneRun]:
-    """What one measured run of each stream is; an engine without contexts (the reference) is timed as a whole."""
+_NOT_IN_A_GRAPH = (
+    "The built TensorRT engine contains operations that are not permitted under CUDA graph capture mode.",
+    "The specified --useCudaGraph flag has been ignored. "
+    "The inference will be launched without using CUDA graph launch.",
+)
+"""trtexec's words (tensorrt-features.md#30.12)."""
+
+
+def _warn_of_graphs(engine: EngineLike, on_gpu: bool) -> None:
+    """Say where a run is not one CUDA graph, though it was asked for."""
+    from mlirt.runtime.engine import Engine
+
+    if not on_gpu:
+        log("W", "--useCudaGraph has no effect: this engine does not run on CUDA.")
+    elif isinstance(engine, Engine) and not engine.is_one_graph:
+        log_all("W", _NOT_IN_A_GRAPH)
+
+
+def _timed_runs(engine: EngineLike, feeds: Mapping[str, Array], streams: int, resident: bool) -> list[Runs]:
+    """What the measured runs of each stream are; an engine without contexts (the reference) is timed as a whole."""
     from mlirt.runtime.device import RunTimes
     from mlirt.runtime.engine import Engine
 
@@ -81,14 +100,24 @@ def _timed_runs(engine: EngineLike, feeds: Mapping[str, Array], streams: int, re
         return RunTimes(start, start, start, start, start, end, end, end)
 
     if not isinstance(engine, Engine):
-        return [whole] * streams
+        return [OneByOne(whole)] * streams
     packed = engine.packed(feeds)
     contexts = [engine.context, *(engine.create_execution_context() for _ in range(streams - 1))]
-    return [_timed_run(context, packed, resident) for context in contexts]
+    return [_timed_run(engine, context, packed, resident) for context in contexts]
 
 
-def _timed_run(context: ExecutionContext, feeds: Mapping[str, Array], resident: bool) -> OneRun:
-    return context.run_resident(feeds).execute if resident else lambda: context.run_timed(feeds)[1]
+def _timed_run(engine: Engine, context: ExecutionContext, feeds: Mapping[str, Array], resident: bool) -> Runs:
+    """On a GPU the next run is queued before one is waited for, where there is memory for a second context."""
+    if context.can_run_ahead:
+        from mlirt.errors import OutOfMemoryError
+        from mlirt.runtime.driver_interface import DeviceError
+        from mlirt.runtime.run_ahead import RunAhead
+
+        try:
+            return RunAhead([context, engine.create_execution_context()], feeds, resident=resident)
+        except (DeviceError, OutOfMemoryError) as error:
+            log("W", f"No run is queued ahead of another, as there is no memory for a second context: {error}")
+    return OneByOne(context.run_resident(feeds).execute if resident else lambda: context.run_timed(feeds)[1])
 
 
 def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> Sequence[Mapping[str, object]]:

@@ -5,15 +5,41 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mlirt.runtime.device import RunTimes
 
-OneRun: TypeAlias = "Callable[[], RunTimes]"
+
+class Runs(Protocol):
+    """The runs of one stream."""
+
+    def __call__(self) -> RunTimes:
+        """The times of the next run."""
+        ...
+
+    def drain(self) -> list[RunTimes]:
+        """Wait for the runs that have been queued ahead."""
+        ...
 
 
-def repeat_side_by_side(each: Sequence[OneRun], count: int, seconds: float, pause: float) -> list[RunTimes]:
+@dataclass
+class OneByOne:
+    """Runs of which none is queued ahead."""
+
+    run: Callable[[], RunTimes]
+
+    def __call__(self) -> RunTimes:
+        """Run and wait."""
+        return self.run()
+
+    def drain(self) -> list[RunTimes]:
+        """Nothing is queued."""
+        return []
+
+
+def repeat_side_by_side(each: Sequence[Runs], count: int, seconds: float, pause: float) -> list[RunTimes]:
     """At least `count` runs of each, and at least `seconds`; all runs in the order in which they ended.
 
     What one of them raises is raised here, once the others are done.
@@ -41,11 +67,11 @@ def repeat_side_by_side(each: Sequence[OneRun], count: int, seconds: float, paus
     return sorted((run for runs in found for run in runs), key=lambda run: run.end_d2h)
 
 
-def _repeat(once: OneRun, count: int, seconds: float, pause: float) -> list[RunTimes]:
+def _repeat(once: Runs, count: int, seconds: float, pause: float) -> list[RunTimes]:
     runs: list[RunTimes] = []
     start = time.perf_counter()
     while len(runs) < count or time.perf_counter() - start < seconds:
         runs.append(once())
         if pause:
             time.sleep(pause)
-    return runs
+    return runs + once.drain()
