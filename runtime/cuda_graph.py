@@ -53,16 +53,25 @@ def capture(launches: Sequence[Queued], waits: Sequence[Sequence[int]], pool: La
     """The executable graph of launches, each of which waits for earlier ones; 0 for none."""
     if not launches:
         return 0
-    lane_of = lanes(waits, MAX_LANES)
-    driver, streams = pool.driver, pool.streams(max(lane_of) + 1)
-    driver.begin_capture(streams[0])
+    driver, (stream,) = pool.driver, pool.streams(1)
+    driver.begin_capture(stream)
     try:
-        _queue(launches, waits, lane_of, streams, pool)
+        queue_in_lanes(launches, waits, pool)
     except DeviceError:
         with suppress(DeviceError):  # a stream whose capture is not ended is of no use
-            driver.free_graph(driver.end_capture(streams[0]))
+            driver.free_graph(driver.end_capture(stream))
         raise
-    return driver.end_capture(streams[0])
+    return driver.end_capture(stream)
+
+
+def queue_in_lanes(launches: Sequence[Queued], waits: Sequence[Sequence[int]], pool: Lanes) -> None:
+    """Put launches on the streams of lanes, behind what is on the first stream and before what comes on it next.
+
+    All of it belongs to the graph that the first stream is captured for, where somebody captures it.
+    """
+    if launches:
+        lane_of = lanes(waits, MAX_LANES)
+        _queue(launches, waits, lane_of, pool.streams(max(lane_of) + 1), pool)
 
 
 def _queue(

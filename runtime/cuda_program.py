@@ -13,7 +13,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch, TensorMap
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
-from mlirt.runtime.cuda_graph import capture
+from mlirt.runtime.cuda_graph import Queued, capture, queue_in_lanes
 from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState
 from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.data_types import numpy_dtype
@@ -195,6 +195,10 @@ class CudaProgram:
     def _capture(self, stretch: Program) -> Handle:
         if not all(isinstance(step, int) for step in stretch):
             return self._deciding_graph(stretch)
+        return capture(*self._ordered(stretch), self._session.lanes)
+
+    def _ordered(self, stretch: Program) -> tuple[list[Queued], list[tuple[int, ...]]]:
+        """What queues each launch of a stretch, and the earlier ones among them that it waits for."""
         wanted = set(stretch)
         chosen = [(launch, queue) for launch, queue in self._launches if launch.index in wanted]
         blocks = [prod(launch.grid) if self._kernel(launch).cooperative else 0 for launch, _ in chosen]
@@ -202,8 +206,7 @@ class CudaProgram:
             [*accesses_of(launch, self._manifest, self._binding, self._bases), *seat]
             for (launch, _), seat in zip(chosen, seats(blocks, self._driver.processors()), strict=True)
         ]
-        waits = predecessors(accesses)
-        return capture([queue for _, queue in chosen], waits, self._session.lanes)
+        return [queue for _, queue in chosen], predecessors(accesses)
 
     def _deciding_graph(self, stretch: Program) -> Handle:
         """A graph whose branches and loops the device decides about."""
@@ -230,6 +233,10 @@ class CudaProgram:
         graph = self._graphs[stretch]
         if graph:
             self._driver.replay(graph, self._session.stream)
+
+    def _queue_launches(self, stretch: Program) -> None:
+        """Queue the launches themselves: a caller's graph has no place for one of ours."""
+        queue_in_lanes(*self._ordered(stretch), self._session.lanes)
 
     def _call(self, index: int) -> None:
         """Let a plugin queue its work behind what is on the stream, where the next graph follows it."""
@@ -294,12 +301,15 @@ class CudaProgram:
     @on_its_device
     def execute(self) -> None:
         """Queue the kernels."""
+        self._execute(self._replay)
+
+    def _execute(self, run_stretch: RunStretch) -> None:
         if self.stop is not None:
             self.stop.check()
         self._enter()
         self._session.is_busy = True
         self._mark(2)
-        self._run(self._replay)
+        self._run(run_stretch)
         self._mark(3)
 
     @on_its_device
@@ -309,7 +319,8 @@ class CudaProgram:
         Where the stream is captured, the run becomes part of the caller's graph.
         """
         driver, session = self._driver, self._session
-        if stream and driver.is_captured(stream):
+        is_captured = stream != 0 and driver.is_captured(stream)
+        if is_captured:
             self._become_captured()
         arrival, departure = session.events[TIMES:]
         driver.record(arrival, stream)
@@ -322,7 +333,7 @@ class CudaProgram:
             self._write_number(number)
         if session.consumed is not None:
             driver.record(session.consumed, session.stream)
-        self.execute()
+        self._execute(self._queue_launches if is_captured else self._replay)
         for address, place, size in zip(outputs, self._binding.outputs, self._output_sizes, strict=True):
             if size:
                 driver.copy_on_device(address, self._address(place), size, session.stream)
