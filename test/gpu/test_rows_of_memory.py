@@ -1,0 +1,73 @@
+"""Rows about the memory of engines and contexts on a GPU, by what the driver says is in use."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+from device_arrays import DeviceArrays, bind
+from device_networks import opened, products, products_plan
+from layer_networks import CollectingLogger
+
+import mlirt as trt
+from mlirt.runtime.cuda_driver import open_driver
+
+pytestmark = pytest.mark.gpu
+MIB = 1 << 20
+ROWS, WIDTHS = 4096, (64, 4096, 64)
+
+
+def in_use() -> int:
+    gc.collect()
+    return open_driver().used_memory()
+
+
+def test_weights_take_as_much_as_in_the_plan() -> None:
+    """tensorrt-features.md#18.4: 128 MiB of them, within a tenth; they come back with the engine."""
+    logger = CollectingLogger()
+    widths = (4096, 4096, 4096)
+    plan = products_plan(logger, 1, widths)
+    assert len(plan) > 128 * MIB
+    opened(plan, logger)  # what the process has once is there now
+    before = in_use()
+    engine = opened(plan, logger)
+    assert in_use() - before == pytest.approx(len(plan), rel=0.1)
+    x = np.random.default_rng(1).standard_normal((1, 4096)).astype(np.float32)
+    found = engine.engine.run({"x": x})["y"]
+    np.testing.assert_allclose(found, products(x, widths), rtol=1e-3, atol=1e-3)
+    del engine
+    assert in_use() - before < 16 * MIB
+
+
+def check_run(arrays: DeviceArrays, context: trt.IExecutionContext, seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal((ROWS, WIDTHS[0])).astype(np.float32)
+    shape, stream = (ROWS, WIDTHS[-1]), arrays.stream()
+    y = arrays.empty(shape)
+    bind(context, {"x": arrays.put(x), "y": y})
+    assert context.execute_async_v3(stream)
+    arrays.driver.synchronize(stream)
+    np.testing.assert_allclose(arrays.get(y, shape), products(x, WIDTHS), rtol=1e-3, atol=1e-3)
+
+
+def test_contexts_take_memory_that_can_be_shared() -> None:
+    """tensorrt-features.md#18.5: one takes what the engine says; those without memory take inputs and outputs alone,
+    and run by turns in the same block.
+    """
+    logger, arrays = CollectingLogger(), DeviceArrays()
+    engine = opened(products_plan(logger, ROWS, WIDTHS), logger)
+    size = engine.device_memory_size
+    assert size > 48 * MIB
+    before = in_use()
+    own = engine.create_execution_context()
+    assert size - 2 * MIB <= in_use() - before <= size + 16 * MIB
+    check_run(arrays, own, 1)
+    del own
+    block, again = arrays.driver.allocate(size), in_use()
+    contexts = [engine.create_execution_context_without_device_memory() for _ in range(3)]
+    for context in contexts:
+        context.device_memory = block
+    for seed, context in enumerate([*contexts, *contexts]):
+        check_run(arrays, context, seed)
+    assert in_use() - again < size
+    arrays.driver.free(block)
