@@ -58,6 +58,9 @@ class _Slot:
         if not isinstance(program, CudaProgram):
             raise InvalidInputError("runs are queued ahead on a GPU alone: this engine was built for the CPU")
         program.wait()
+        self._zero = _now()  # beside which the device's clock is read: that of the upload
+        program.upload(self._arrays)
+        program.wait()
         self.program = program
         self._started = self._enqueued = 0.0
 
@@ -80,11 +83,10 @@ class _Slot:
             self.program.wait()
             device = self.program.device_times()
         assert device is not None
-        start = self._started
         if self._resident:
-            end = start + device[3] - device[2]
-            return RunTimes(start, self._enqueued, start, start, start, end, end, end)
-        return RunTimes(start, self._enqueued, *(start + moment for moment in device))
+            begin, end = self._zero + device[2], self._zero + device[3]
+            return RunTimes(self._started, self._enqueued, begin, begin, begin, end, end, end)
+        return RunTimes(self._started, self._enqueued, *(self._started + moment for moment in device))
 
 
 def _now() -> float:
