@@ -118,7 +118,8 @@ def test_engines_belong_to_the_device_that_was_current(second: int) -> None:
     choose(0)
     found = engines[second].engine.run({"x": numbers(5)})["y"]
     np.testing.assert_allclose(found, two_products(numbers(5)), rtol=1e-4, atol=1e-4)
-    del runs, engines, engine, context
+    runs.clear()
+    engines.clear()
     assert chosen() == 0
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ import mlirt as trt
 
 pytestmark = pytest.mark.gpu
 ROWS = 8
-CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+CLOSE: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-4}
 WIDTHS = (2048, 2048, 2048, 2048)
 
 

@@ -68,7 +68,7 @@ def test_one_run_is_queued_ahead(measured: Measured, tmp_path: Path, flags: list
     kernels of two runs do not overlap.
     """
     measured(long_plan(), f"--exportTimes={tmp_path / 'times.json'}", *flags)
-    runs = json.loads((tmp_path / "times.json").read_text())
+    runs: list[dict[str, float]] = json.loads((tmp_path / "times.json").read_text())
     assert len(runs) >= 40
     runs.sort(key=lambda run: run["startEnqMs"])
     assert median([run["computeMs"] for run in runs]) > 0.1

@@ -235,7 +235,7 @@ def test_decisions_are_not_captured(tiny: Maker) -> None:
 
     def with_branch(manifest: dict[str, Any]) -> None:
         manifest["buffers"].append({"kind": "input", "bytes": 1})
-        place = {"name": "c", "dtype": "bool", "shape": [], "buffer": len(manifest["buffers"]) - 1}
+        place: dict[str, Any] = {"name": "c", "dtype": "bool", "shape": [], "buffer": len(manifest["buffers"]) - 1}
         manifest["inputs"].append(place)
         manifest["program"] = [{"if": {"buffer": place["buffer"]}, "then": [0, 1], "else": []}, 2]
 

@@ -23,14 +23,14 @@ class TwoDevices:
         self.mode = 1
 
     def __getattr__(self, name: str) -> Any:
-        work = getattr(TwoDevices, f"do_{name}", None)
+        work, library = getattr(TwoDevices, f"do_{name}", None), self
 
         class Function:
             argtypes: Any = None
             restype: Any = None
 
-            def __call__(_, *arguments: Any) -> int:
-                return 0 if work is None else work(self, *arguments)
+            def __call__(self, *arguments: Any) -> int:
+                return 0 if work is None else work(library, *arguments)
 
         self.__dict__[name] = Function()
         return self.__dict__[name]
