@@ -28,7 +28,8 @@ word 16, and other tickets in words 64, 80, ..: there is one for each 32 threads
 comes from an old run sees a new number and leaves, so the table of a finished run is never read. A ticket has at most
 32 parts; the rows that are open at the same time divide the parts of all among them: as many rows as leave each one a
 part for every thread, at most 8.
-`job` has the words 3, 4 and 7 of `sync`, the address of the table in word 8, and that of the interpreter's door in word 9.
+`job` has the words 3, 4 and 7 of `sync`, the address of the table in word 8, and in word 9 that of the interpreter's
+door.
 `control` is CONTROL_WORDS(nt) words, zeroed once; words that different threads write lie 128 bytes apart. Word 0 is the
 job number, odd while the words 16..22 are being written (main, table, -, sync, nt, pauses before sleeping, start; main,
 sync and nt are written once, before the workers begin); 32 stop; 33 how often a worker was woken; 48+16*tid whether

@@ -43,7 +43,8 @@ class ShortRun:
         self._session, self._tenancy, self._enter = cut.session, cut.tenancy, cut.enter
         self._lock = lock
         self._takes_over = takes_over
-        self._execute, self._beside = cut.execute, cut.beside
+        self._execute: Callable[[], int] = cut.execute
+        self._beside: Callable[[], int] = cut.beside
         self._brief = cut.brief
         self._trials = _TRIALS if cut.brief is not None else 0
         self._choice = cut.choice
