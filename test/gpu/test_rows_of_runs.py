@@ -71,6 +71,11 @@ class Run:
         return self.arrays.get(self.y, self.shape)
 
 
+def _import_path() -> str:
+    """What a process of its own imports from: the tests' helpers besides all that this one does."""
+    return os.pathsep.join([str(Path(__file__).parents[1] / "support"), str(Path(__file__).parent), *sys.path])
+
+
 def test_a_run_is_queued_on_the_stream() -> None:
     """tensorrt-features.md#13.11: behind a copy that waits, in front of another one; the call does not wait."""
     arrays = DeviceArrays()
@@ -93,8 +98,9 @@ def test_runs_on_several_streams_overlap() -> None:
 
     Streams that share a queue of the hardware may hold each other up, so that some pairs of streams are tried.
     """
-    arrays, engine = DeviceArrays(), opened(plan(), CollectingLogger())
-    held, others = Run(arrays, engine), [Run(arrays, engine) for _ in range(4)]
+    arrays = DeviceArrays()
+    # An engine each: its one profile is the first context's.
+    held, *others = [Run(arrays, opened(plan(), CollectingLogger())) for _ in range(5)]
     overlapping: list[Run] = []
     for number, other in enumerate(others):
         arrays.set(other.x, numbers(10 + number))
@@ -422,9 +428,8 @@ def test_errors_of_asynchronous_work_are_told_later(tmp_path: Path) -> None:
     """tensorrt-features.md#17.17: a kernel that writes to nowhere is queued without an error; the next wait, the next
     run and the recorder of errors have it. In a process of its own, whose device can do no more.
     """
-    folders = [str(Path(__file__).parents[1] / "support"), str(Path(__file__).parent)]
     (tmp_path / "fault.py").write_text(_FAULT)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    environment = {**os.environ, "PYTHONPATH": _import_path()}
     command = [sys.executable, str(tmp_path / "fault.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -459,11 +464,7 @@ def test_code_is_loaded_lazily(mode: str, tmp_path: Path) -> None:
     """tensorrt-features.md#13.24: CUDA_MODULE_LOADING says whether an engine has its code before the first shapes."""
     (tmp_path / "two.plan").write_bytes(plan())
     (tmp_path / "lazy.py").write_text(_LAZY)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[1] / "support"),
-        "CUDA_MODULE_LOADING": mode,
-    }
+    environment = {**os.environ, "PYTHONPATH": _import_path(), "CUDA_MODULE_LOADING": mode}
     command = [sys.executable, str(tmp_path / "lazy.py"), str(tmp_path / "two.plan")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
