@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlirt.dialects.context import RtContext
 from mlirt.errors import MlirtError, UnsupportedError, UnsupportedOperatorsError
@@ -16,10 +17,14 @@ from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.layer_enums import LayerType
+from mlirt.tensorrt.limits import limits_count
 from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
-from mlirt.tensorrt.reported_version import reported_version, reports_at_least, was_asked_for
+from mlirt.tensorrt.reported_version import reported_version, reports_at_least
 from mlirt.tensorrt.reporting import Reporter
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 class ErrorCode(Enumeration):
@@ -95,17 +100,19 @@ class OnnxParser(FixedAttributes, ContextManager):
 
     def _parse(self, model: bytes | Path) -> bool:
         from mlirt.frontend.onnx.importer import import_model
+        from mlirt.frontend.onnx.model_reader import read_model
 
         ctx = RtContext()
         try:
             if self._network.graph.has_implicit_batch:
                 raise UnsupportedError("models need a network with an explicit batch: NetworkDefinitionCreationFlag")
-            other_types = adopt(import_model(model, ctx, keeps_layers=True), ctx.weights, self._network)
-            if was_asked_for() and not reports_at_least(10) and _has_wide_weights(self._network):
-                self._reporter.warning(
-                    "Your ONNX model has been generated with INT64 weights, while TensorRT does not natively support "
-                    "INT64. Attempting to cast down to INT32. (mlirt computes with INT64 inside.)"
-                )
+            source = read_model(model)
+            warnings = _within_limits(source.proto) if limits_count() else []
+            other_types = adopt(import_model(source, ctx, keeps_layers=True), ctx.weights, self._network)
+            if limits_count() and not reports_at_least(10) and _has_wide_weights(self._network):
+                warnings.append(_cast_down("INT64", "INT32"))
+            for warning in warnings:
+                self._reporter.warning(warning)
             if other_types:
                 self._reporter.warning(
                     f"{', '.join(other_types)}: of another type here than in the model, as TensorRT "
@@ -120,7 +127,10 @@ class OnnxParser(FixedAttributes, ContextManager):
     def supports_operator(self, op_name: str) -> bool:
         """Whether nodes of an op type can be read; the creator of a plugin may be of any version."""
         from mlirt.frontend.onnx.handlers import supported_ops
+        from mlirt.frontend.onnx.tensorrt_limits import REFUSED_OPERATORS
 
+        if limits_count() and op_name in REFUSED_OPERATORS:
+            return False
         plugins = [creator.name for creator in get_plugin_registry().all_creators]
         return ("", op_name) in supported_ops() or op_name in plugins
 
@@ -134,9 +144,11 @@ class OnnxParser(FixedAttributes, ContextManager):
         source = Path(path) if path is not None and Path(path).is_file() else bytes(model)
         known: list[bool] = []
         try:
-            proto = read_model(source).proto
-            known = [self.supports_operator(node.op_type) for node in proto.graph.node]
-            import_model(source, RtContext())
+            read = read_model(source)
+            known = [self.supports_operator(node.op_type) for node in read.proto.graph.node]
+            if limits_count():
+                _within_limits(read.proto)
+            import_model(read, RtContext())
         except UnsupportedError as error:
             self._errors += _parser_errors(error)
             return False, [] if all(known) else _runs(known)
@@ -165,6 +177,25 @@ def get_nv_onnx_parser_version() -> int:
 
 def shutdown_protobuf_library() -> None:
     """Nothing: readers of models keep no global state (tensorrt-features.md#11.16)."""
+
+
+def _within_limits(model: ModelProto) -> list[str]:
+    """What is to be warned of before a model is read as TensorRT does (tensorrt-features.md#11.8, 11.17).
+
+    Raises `UnsupportedOperatorsError` for what TensorRT refuses.
+    """
+    from mlirt.frontend.onnx.tensorrt_limits import check_limits, has_double_weights, without_seeds
+
+    check_limits(model)
+    doubles = [_cast_down("DOUBLE", "FLOAT")] if has_double_weights(model) else []
+    return [*doubles, *without_seeds(model)]
+
+
+def _cast_down(wide: str, narrow: str) -> str:
+    return (
+        f"Your ONNX model has been generated with {wide} weights, while TensorRT does not natively support {wide}. "
+        f"Attempting to cast down to {narrow}. (mlirt computes with {wide} inside.)"
+    )
 
 
 def _has_wide_weights(network: INetworkDefinition) -> bool:

@@ -18,14 +18,14 @@ from mlirt.frontend.onnx.function_bodies import function_table
 from mlirt.frontend.onnx.graph_inputs import Shapes, read_inputs
 from mlirt.frontend.onnx.graph_reader import GraphReader, Scope
 from mlirt.frontend.onnx.missing_operators import with_all_missing
-from mlirt.frontend.onnx.model_reader import ModelSource, opsets, read_model
+from mlirt.frontend.onnx.model_reader import Model, ModelSource, opsets, read_model
 from mlirt.frontend.onnx.sequences import is_tensor_value, named_parts
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_results
 
 
 @reports_shortage("the model")
 def import_model(
-    model: ModelSource,
+    model: ModelSource | Model,
     ctx: RtContext,
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Array] | None = None,

@@ -34,8 +34,10 @@ class Model:
     folder: Path | None = None
 
 
-def read_model(source: ModelSource) -> Model:
-    """Raises `InvalidModelError` for a file that is missing, truncated or not ONNX."""
+def read_model(source: ModelSource | Model) -> Model:
+    """Raises `InvalidModelError` for a file that is missing, truncated or not ONNX; a model that is read comes back."""
+    if isinstance(source, Model):
+        return source
     if isinstance(source, onnx.ModelProto):
         return Model(_checked(source, "the model"))
     if isinstance(source, bytes | bytearray | memoryview):

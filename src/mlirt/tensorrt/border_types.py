@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from mlirt.tensorrt.data_types import DataType
-from mlirt.tensorrt.reported_version import reports_at_least, was_asked_for
+from mlirt.tensorrt.limits import limits_count
+from mlirt.tensorrt.reported_version import reports_at_least
 
 
 def border_type(dtype: DataType) -> DataType:
     """The type at the border for one in the model: FLOAT for DOUBLE, and INT32 for INT64 before version 10.
 
-    Types stay as they are where no version of TensorRT was asked for: mlirt has them all.
+    Types stay as they are where its limits do not count: mlirt has them all.
     """
-    if not was_asked_for():
+    if not limits_count():
         return dtype
     if dtype is DataType.DOUBLE:
         return DataType.FLOAT

@@ -29,8 +29,3 @@ def reported_version() -> str:
 def reports_at_least(*version: int) -> bool:
     """Whether the reported version is that or a later one."""
     return tuple(int(part) for part in reported_version().split(".")) >= version
-
-
-def was_asked_for() -> bool:
-    """Whether a program runs as one of TensorRT's: the version was chosen, as `python -m mlirt.as_tensorrt` does."""
-    return bool(os.environ.get(VARIABLE))

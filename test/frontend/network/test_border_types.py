@@ -1,4 +1,4 @@
-"""INT64 and DOUBLE of ONNX models are INT32 and FLOAT at the border for programs that run as TensorRT's.
+"""INT64 and DOUBLE of ONNX models are INT32 and FLOAT at the border for programs by TensorRT's names, but on request.
 
 tensorrt-features.md#11.7, 11.8.
 """
@@ -24,12 +24,15 @@ g (int64[2] ids, double[2, 3] x, int64[2] shape) => (int64[2] next, double[2, 3]
 """
 
 
+def _set(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_beyond = version == "beyond"
+    monkeypatch.setenv("MLIRT_BEYOND_TENSORRT", "1" if is_beyond else "0")
+    monkeypatch.setenv("MLIRT_TENSORRT_VERSION", "" if is_beyond else version)
+
+
 def border(version: str, monkeypatch: pytest.MonkeyPatch) -> tuple[trt.INetworkDefinition, list[str]]:
-    """The network of a program that runs under a version, and the types of its inputs and outputs."""
-    if version:
-        monkeypatch.setenv("MLIRT_TENSORRT_VERSION", version)
-    else:
-        monkeypatch.delenv("MLIRT_TENSORRT_VERSION", raising=False)
+    """The network of a program that runs under a version or `beyond`, and the types of its inputs and outputs."""
+    _set(version, monkeypatch)
     network = new_network()
     assert trt.OnnxParser(network, trt.Logger()).parse(parser.parse_model(_MODEL).SerializeToString())
     tensors = [network.get_input(index) for index in range(3)] + [network.get_output(index) for index in range(3)]
@@ -38,7 +41,13 @@ def border(version: str, monkeypatch: pytest.MonkeyPatch) -> tuple[trt.INetworkD
 
 @pytest.mark.parametrize(
     ("version", "whole", "real"),
-    [("8.5.3", "INT32", "FLOAT"), ("8.6.1", "INT32", "FLOAT"), ("10.0.1", "INT64", "FLOAT"), ("", "INT64", "DOUBLE")],
+    [
+        ("8.5.3", "INT32", "FLOAT"),
+        ("8.6.1", "INT32", "FLOAT"),
+        ("", "INT32", "FLOAT"),
+        ("10.0.1", "INT64", "FLOAT"),
+        ("beyond", "INT64", "DOUBLE"),
+    ],
 )
 def test_types_are_those_of_the_version(version: str, whole: str, real: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert border(version, monkeypatch)[1] == [whole, real, whole, whole, real, real]
@@ -46,10 +55,10 @@ def test_types_are_those_of_the_version(version: str, whole: str, real: str, mon
 
 @pytest.mark.parametrize(
     ("version", "said"),
-    [("8.5.3", "ids, x, shape, next, y, z: of another type"), ("10.0.1", "x, y, z: of another type"), ("", "")],
+    [("8.5.3", "ids, x, shape, next, y, z: of another type"), ("10.0.1", "x, y, z: of another type"), ("beyond", "")],
 )
 def test_the_parser_warns_of_other_types(version: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLIRT_TENSORRT_VERSION", version)
+    _set(version, monkeypatch)
     logger = CollectingLogger()
     assert trt.OnnxParser(new_network(), logger).parse(parser.parse_model(_MODEL).SerializeToString())
     warned = logger.text(trt.Severity.WARNING)

@@ -190,8 +190,9 @@ def test_what_is_supported() -> None:
     assert reader.supports_model(model.SerializeToString()) == (False, [([0], True), ([1], False), ([2, 3], True)])
 
 
-def test_types_that_tensorrt_has_no_word_for() -> None:
-    """tensorrt-features.md#11.7 and 11.8: tensors keep their types, as nothing has to be narrowed."""
+def test_types_that_tensorrt_has_no_word_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors keep their types on request, as nothing has to be narrowed."""
+    monkeypatch.setenv("MLIRT_BEYOND_TENSORRT", "1")
     text = '<ir_version: 8, opset_import: ["" : 17]> g (int64[2] x) => (double[2] y) { y = Cast <to: int = 11> (x) }'
     network = parsed(parser.parse_model(text))
     types = [network.get_input(0).dtype, network.get_output(0).dtype]
