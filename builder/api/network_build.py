@@ -15,6 +15,7 @@ from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.api.sparsity import report_sparsity
+from mlirt.builder.api.tensorrt_limits import check_loops, check_scales
 from mlirt.builder.calibration.calibrator_run import HAS_IMPLICIT_BATCH
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.config.build_config import BuildConfig
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> bytes:
     """The plan; the network stays as it is and can be built again (tensorrt-features.md#3.16)."""
     check_devices(network, config, reporter)
+    check_loops(network, config, reporter)
     with memory_reported("Build of the engine", config.target, reporter):
         plan = _plan_with_direct_io(network, config, reporter)
     _report_fusions(plan, network, reporter)
@@ -115,7 +117,7 @@ def _network_plan(
         from xdsl.dialects.builtin import UnitAttr
 
         module.attributes[HAS_IMPLICIT_BATCH] = UnitAttr()
-    constrain_precisions(module, network, config, reporter)
+    constrain_precisions(module, network, config, reporter, target)
     chosen = build_config(network, config, target, reporter)
     if is_beside:
         chosen = chosen.replace(refittable=False, algorithm_selector=None)
@@ -124,6 +126,7 @@ def _network_plan(
         name_usual_sizes(module, _widest(profiles))
         inputs, outputs = (_allowed(tensors, direct) for tensors in (network.graph.inputs, network.graph.outputs))
         choose_formats(module, target, inputs, outputs)
+        check_scales(network, config)
         return _plan(module, ctx, network.name or "network", chosen, reporter)
 
 

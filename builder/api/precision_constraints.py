@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
+from mlirt.builder.api.tensorrt_limits import layers_in_loops
 from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
 from mlirt.errors import InvalidModelError
 from mlirt.tensorrt.build_enums import BuilderFlag
 from mlirt.tensorrt.data_types import DataType
+from mlirt.tensorrt.limits import limits_count
 
 if TYPE_CHECKING:
     from mlirt.builder.api.builder_config import IBuilderConfig
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
 
 _FORMATS = {DataType.FLOAT: "fp32", DataType.HALF: "fp16", DataType.INT8: "int8"}
 _PERMISSION = {DataType.HALF: BuilderFlag.FP16, DataType.INT8: BuilderFlag.INT8}
+NO_NATIVE_HALF = "Network needs native FP16 and platform does not have native FP16"
 
 
 def constrain_precisions(
-    module: ModuleOp, network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter
+    module: ModuleOp, network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter, target: str
 ) -> None:
     """Let the module carry what its layers are asked for, where a flag makes that more than a hint.
 
@@ -34,6 +37,8 @@ def constrain_precisions(
     out with a warning. What passes find impossible later is an error or a warning likewise.
     """
     requests = {record: request for record in network.graph.records if (request := _request(record)) is not None}
+    if target == "cpu":
+        _warn_of_half(network, reporter)
     obey = config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
     prefer = any(map(config.get_flag, (BuilderFlag.PREFER_PRECISION_CONSTRAINTS, BuilderFlag.STRICT_TYPES)))
     if obey and prefer:
@@ -42,10 +47,10 @@ def constrain_precisions(
         names = ", ".join(record.name for record in requests)
         flags = "OBEY_PRECISION_CONSTRAINTS or PREFER_PRECISION_CONSTRAINTS"
         reporter.warning(f"precisions of layers are ignored without {flags}: {names}")
-        return
-    asked: dict[str, str] = {}
+        requests = {}
+    asked = _outside_of_int8(network, config, target)
     for record, request in requests.items():
-        fault = _fault(record, request, config)
+        fault = _fault(record, request, config, target)
         if fault is None:
             asked[record.name] = _FORMATS[request]
         elif obey:
@@ -77,7 +82,24 @@ def _has_floats(tensors: Sequence[ITensor | None]) -> bool:
     return any(tensor is not None and tensor.dtype in (DataType.FLOAT, DataType.HALF) for tensor in tensors)
 
 
-def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig) -> str | None:
+def _outside_of_int8(network: INetworkDefinition, config: IBuilderConfig, target: str) -> dict[str, str]:
+    """Layers of loops in an INT8 build, which compute in FP16 where it may be and is, else in FP32
+    (tensorrt-features.md#7.17).
+    """
+    if not (limits_count() and config.get_flag(BuilderFlag.INT8)):
+        return {}
+    half = target == "cuda" and config.get_flag(BuilderFlag.FP16)
+    return {record.name: "fp16" if half else "fp32" for record in layers_in_loops(network) if _computes(record)}
+
+
+def _warn_of_half(network: INetworkDefinition, reporter: Reporter) -> None:
+    """Say which inputs and outputs are HALF where no platform computes in it (tensorrt-features.md#21.5)."""
+    halves = [one.name for one in (*network.graph.inputs, *network.graph.outputs) if one.dtype is DataType.HALF]
+    if halves:
+        reporter.warning(f"{NO_NATIVE_HALF}: {', '.join(halves)} are HALF, and a CPU computes with them in FP32")
+
+
+def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig, target: str) -> str | None:
     """Why a layer cannot have what it is asked for; None where nothing is known against it."""
     flag = _PERMISSION.get(request)
     if flag is not None and not config.get_flag(flag):
@@ -85,6 +107,8 @@ def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig) -> st
     output = record.output_types.get(0)
     if record.precision is not None and output is not None and _differs(record.precision, output):
         return f"{record.name}: precision {record.precision.name} with an output of {output.name}: no implementation"
+    if request is DataType.HALF and target == "cpu":
+        return f"{NO_NATIVE_HALF}: layer {record.name} computes in f32, but fp16 was asked for"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Loops beyond their values (tensorrt-features.md#7.11 to 7.18): laziness, nesting, memory, types and profiles."""
+"""Loops beyond their values (tensorrt-features.md#7.11 to 7.16, 7.18): laziness, nesting, memory and profiles."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_memory_grows_with_what_is_collected() -> None:
 
 
 def test_bytes_go_round_too() -> None:
-    """tensorrt-features.md#7.17: not only 32-bit and 16-bit floats may stand in a loop."""
+    """In IR bytes may stand in a loop, too."""
     runs = engines(BYTES)
     z = np.arange(4, dtype=np.int8)
     check(runs, {"z": z, "n": number(5)}, [z * 6])

@@ -37,6 +37,9 @@ def twice(shape: tuple[int, ...], dtype: trt.DataType, logger: trt.ILogger) -> t
     layer = network.add_elementwise(x, x, trt.ElementWiseOperation.SUM)
     layer.name, layer.get_output(0).name = "twice", "y"
     network.mark_output(layer.get_output(0))
+    if dtype is trt.int8:  # bytes need a scale (tensorrt-features.md#5.10): this one is 1
+        x.dynamic_range = layer.get_output(0).dynamic_range = (-127, 127)
+        layer.get_output(0).dtype = trt.int8
     return network
 
 

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, new_network
+from network_engines import built, cpu_config
 
 import mlirt as trt
 from mlirt.builder.api.network_build import network_plan, precision_of
 from mlirt.builder.api.precision_constraints import constrain_precisions
+from mlirt.builder.host import gpu_is_here
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.layer_precisions import OBEYED, LayerPrecisions, Precision
 from mlirt.dialects.locations import names
@@ -62,7 +64,7 @@ def formats_on_cuda(network: trt.INetworkDefinition, *flags: trt.BuilderFlag) ->
     config, logger = config_with(*flags, target="cuda")
     ctx = RtContext()
     module = network_module(network, ctx)
-    constrain_precisions(module, network, config, Reporter(logger))
+    constrain_precisions(module, network, config, Reporter(logger), "cpu")
     run_phases(module, ctx, last="fusion", options=PipelineOptions("cuda", precision_of(config, "cuda")))
     found: dict[str, set[str]] = {}
     for op in module.walk():
@@ -119,7 +121,7 @@ def test_without_a_flag_it_is_a_hint() -> None:
     network.get_layer(0).precision = trt.float32
     config, logger = config_with(FP16)
     module = network_module(network, RtContext())
-    constrain_precisions(module, network, config, Reporter(logger))
+    constrain_precisions(module, network, config, Reporter(logger), "cpu")
     assert not module.attributes
     assert "precisions of layers are ignored" in logger.text(trt.Severity.WARNING)
     assert "conv1" in logger.text(trt.Severity.WARNING)
@@ -131,7 +133,7 @@ def test_both_flags() -> None:
     network.get_layer(0).precision = trt.float32
     config, logger = config_with(OBEY, PREFER)
     module = network_module(network, RtContext())
-    constrain_precisions(module, network, config, Reporter(logger))
+    constrain_precisions(module, network, config, Reporter(logger), "cpu")
     assert OBEYED in module.attributes
     assert "OBEY counts" in logger.text(trt.Severity.WARNING)
     conv = next(op for op in module.walk() if op.name == "trt.convolution")
@@ -156,15 +158,31 @@ def test_format_that_no_flag_permits(precision: trt.DataType, flag: str) -> None
 
 
 def test_format_that_the_target_has_not() -> None:
-    """tensorrt-features.md#4.4, 4.5: a CPU computes half precision in float32."""
+    """tensorrt-features.md#4.4, 4.5, 21.5, 31.12: a CPU computes half precision in float32; OBEY forbids that."""
     network = two_convolutions()
     network.get_layer(0).precision = trt.float16
     config, logger = config_with(FP16, OBEY)
     assert trt.Builder(logger).build_serialized_network(network, config) is None
-    assert "(layer conv1): computes in f32, but fp16 was asked for and must be obeyed" in logger.text()
+    why = "Network needs native FP16 and platform does not have native FP16: layer conv1 computes in f32, but fp16 was"
+    assert why in logger.text()
     config, logger = config_with(FP16, PREFER)
     assert trt.Builder(logger).build_serialized_network(network, config) is not None
-    assert "layer conv1 computes in f32, but fp16 was asked for" in logger.text(trt.Severity.WARNING)
+    assert why in logger.text(trt.Severity.WARNING)
+    assert not logger.text()
+
+
+def test_half_tensors_on_a_platform_without() -> None:
+    """tensorrt-features.md#21.5, 31.12: a warning; the numbers are right, as float32 holds each half."""
+    assert not trt.Builder(trt.Logger()).platform_has_fast_fp16 or gpu_is_here()
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float16, (3,))
+    network.mark_output(network.add_elementwise(x, x, trt.ElementWiseOperation.SUM).get_output(0))
+    engine = built(network, cpu_config(logger, FP16), logger)
+    warned = logger.text(trt.Severity.WARNING)
+    assert "Network needs native FP16 and platform does not have native FP16: x, " in warned
+    found = engine.engine.run({"x": np.array([1, 2.5, 40000], np.float16)})
+    np.testing.assert_array_equal(next(iter(found.values())), np.array([2, 5, np.inf], np.float16))
 
 
 def test_precision_and_output_that_contradict() -> None:
@@ -200,7 +218,7 @@ def integer_layers(network: trt.INetworkDefinition, *flags: trt.BuilderFlag) -> 
     ctx = RtContext()
     module = network_module(network, ctx)
     reporter = Reporter(logger)
-    constrain_precisions(module, network, config, reporter)
+    constrain_precisions(module, network, config, reporter, "cpu")
     from mlirt.passes.quantization.tensor_ranges import set_ranges
 
     set_ranges(module, dict.fromkeys(("x", "c1", "r1", "c2"), 4.0))
