@@ -23,7 +23,7 @@ _BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32"
 _LINEAR = {"FP16": "Row major linear FP16 format", "Int8": "Row major Int8 format", "Bool": "Row major linear BOOL"}
 _OPEN = "N/A due to dynamic shapes"
 """The format of a tensor whose lengths no context has settled (tensorrt-features.md#17.4)."""
-_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters", BODY)
+_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters", "siblings", BODY)
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 _KINDS = {
     "convolution": "Convolution",

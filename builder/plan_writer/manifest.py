@@ -44,6 +44,7 @@ from mlirt.dialects.plan.ops import BufferKind, BufferOp, InputOp, LaunchOp, Out
 from mlirt.dialects.plan.step_numbers import regions_of
 from mlirt.dialects.plan.tensor_map import TensorMapAttr
 from mlirt.dialects.quantization_notes import notes_about, notes_in
+from mlirt.dialects.sibling_layers import siblings_among, siblings_in
 from mlirt.dialects.size_program import size_program_of
 from mlirt.dialects.symbolic import FUNCTIONS, Dim, sym, symbols
 from mlirt.dialects.symbolic_text import to_json
@@ -102,6 +103,7 @@ class _Writer:
     def __init__(self, module: ModuleOp, function: FuncOp) -> None:
         self.function = function
         self.notes = notes_in(module)
+        self.siblings = siblings_in(module)
         self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp | LibraryOp | PluginOp)}
         self.host = list(function.body.block.ops)
         self.launches = [op for op in function.walk() if isinstance(op, LaunchOp)]
@@ -260,6 +262,8 @@ class _Writer:
             "outputs": tensors[len(types.inputs) :],
         }
         found |= {"quantization": about} if about else {}
+        beside = siblings_among(self.siblings, names(op.location)) if self.siblings else []
+        found |= {"siblings": beside} if beside else {}
         loop = self.loop_of(op)
         return found if loop is None else found | {"loop": loop}
 

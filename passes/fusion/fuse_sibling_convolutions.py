@@ -15,8 +15,9 @@ from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.locations import fuse, name_of
+from mlirt.dialects.locations import fuse, name_of, names
 from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.sibling_layers import add_siblings
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -57,6 +58,7 @@ class FuseSiblingConvolutionsPass(ModulePass):
         for block in tensor_blocks(op):
             for siblings in _families(block):
                 if self._pays(siblings):
+                    add_siblings(op, [name for one in siblings for name in names(one.location)])
                     _join(siblings, ctx)
                 else:
                     declined(siblings[0], f"joining it with {len(siblings) - 1} others does not pay")

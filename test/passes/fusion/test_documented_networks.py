@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from layer_chains import activation, chain, fused, launches, random_array, results
-from layer_networks import Array, constant, new_network
+from layer_networks import Array, CollectingLogger, constant, new_network
+from network_engines import built as engine_of
+from network_engines import cpu_config
 
 import mlirt as trt
 from mlirt.builder.build import build
@@ -58,6 +62,16 @@ def test_convolutions_of_one_input(stride: tuple[int, int], count: int) -> None:
         1: ["convolution: a + b"],
         2: ["convolution: a", "convolution: b"],
     }[count]
+    logger = CollectingLogger()
+    config = cpu_config(logger)
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    engine = engine_of(network, config, logger)
+    text = engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
+    told = [one["Name"] for one in json.loads(text)["Layers"] if one["LayerType"] == "Convolution"]
+    assert told == {1: ["a || b"], 2: ["a", "b"]}[count]
+    feeds = {"x": random_array(1, 16, 8, 8)}
+    for name, want in results(network, feeds).items():
+        np.testing.assert_allclose(engine.engine.run(feeds)[name], want, rtol=1e-4, atol=1e-4)
 
 
 def test_parts_are_written_into_the_whole() -> None:
