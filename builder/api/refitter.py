@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlirt.builder.calibration.ranges_for_build import reach
+from mlirt.builder.compared_scales import ComparedScales, check_equal, equal_scales
 from mlirt.builder.refit import KeptNetwork
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.runtime.engine import Engine
 from mlirt.tensorrt.build_enums import WeightsRole
 from mlirt.tensorrt.context_manager import ContextManager
+from mlirt.tensorrt.limits import limits_count
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights, as_weights
 
@@ -34,6 +36,7 @@ class Refitter(Reporting, ContextManager):
         self.max_threads = 0
         self._engine = engine
         self._network = KeptNetwork(engine.engine.plan)
+        self._equal = self._equal_scales()
         self.fix_attributes()
 
     def set_weights(self, layer_name: str, role: WeightsRole, weights: Weights | Array) -> bool:
@@ -96,11 +99,19 @@ class Refitter(Reporting, ContextManager):
         return True
 
     def refit_cuda_engine(self) -> bool:
-        """Give the engine the weights; False, with the reason in the log, where it cannot be built with them."""
+        """Give the engine the weights; False, with the reason in the log, where it cannot be built with them.
+
+        Scales that were equal and were compared by the build stay equal (tensorrt-features.md#10.18).
+        """
         try:
+            check_equal(self._equal, self._network.ctx.weights)
             self._engine.exchange(Engine(self._network.plan()))
             self._network = KeptNetwork(self._engine.engine.plan)
+            self._equal = self._equal_scales()
         except MlirtError as error:
             self.reporter.error("refitter.py::refitCudaEngine", error)
             return False
         return True
+
+    def _equal_scales(self) -> list[ComparedScales]:
+        return equal_scales(self._network.module, self._network.ctx.weights) if limits_count() else []

@@ -208,6 +208,54 @@ def test_scales_stay_positive_14_9(scale: float) -> None:
     np.testing.assert_array_equal(found, [1, 1.25, -7, 31.75])
 
 
+def moved_bytes(logger: CollectingLogger) -> trt.ICudaEngine:
+    """Bytes of a step of 0.5, as numbers turned round, and bytes again; each layer has a scale of its own."""
+    network = new_network(logger)
+    tensor: trt.ITensor = network.add_input("x", trt.float32, (2, 2))
+    for name in ("first", "second", "third", "fourth"):
+        scale = network.add_constant((), np.array(0.5, np.float32))
+        scale.name = name
+        add = network.add_quantize if name in ("first", "third") else network.add_dequantize
+        tensor = add(tensor, scale.get_output(0)).get_output(0)
+        if name == "second":
+            turned = network.add_shuffle(tensor)
+            turned.first_transpose = (1, 0)
+            tensor = turned.get_output(0)
+    network.mark_output(tensor)
+    config = trt.Builder(logger).create_builder_config()
+    config.target = "cpu"
+    config.set_flag(trt.BuilderFlag.INT8)
+    config.set_flag(trt.BuilderFlag.REFIT)
+    return engine_of(network, config, logger)
+
+
+def test_scales_that_were_compared_stay_equal_10_18(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them alone is refused and the engine stays as it was; all of them are taken, and so is one on request."""
+    logger, given = CollectingLogger(), np.array([[1, 1.3], [-7, 200]], np.float32)
+    engine = moved_bytes(logger)
+    refitter = trt.Refitter(engine, logger)
+
+    def outputs() -> list[list[float]]:
+        return next(iter(engine.engine.run({"x": given}).values())).tolist()
+
+    before = outputs()
+    assert before == [[1, -7], [1.5, 63.5]]
+    assert refitter.set_weights("third", ROLE.CONSTANT, np.array([0.25], np.float32))
+    assert not refitter.refit_cuda_engine()
+    assert "were equal when the engine was built" in logger.text()
+    assert "expected equal ones, got 0.5 and 0.25; set both" in logger.text()
+    assert outputs() == before
+    for name in ("first", "second", "fourth"):
+        assert refitter.set_weights(name, ROLE.CONSTANT, np.array([0.25], np.float32))
+    assert refitter.refit_cuda_engine()
+    assert outputs() == [[1, -7], [1.25, 31.75]]
+    monkeypatch.setenv("MLIRT_BEYOND_TENSORRT", "1")
+    wide = trt.Refitter(engine, logger)
+    assert wide.set_weights("fourth", ROLE.CONSTANT, np.array([0.5], np.float32))
+    assert wide.refit_cuda_engine()
+    assert outputs() == [[2, -14], [2.5, 63.5]]
+
+
 def test_ranges_stay_finite_14_8() -> None:
     logger = CollectingLogger()
     engine = built(FIRST, logger, trt.BuilderFlag.REFIT, trt.BuilderFlag.INT8, amax=3)
