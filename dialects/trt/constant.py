@@ -108,6 +108,11 @@ class ConstantOp(TensorOp):
         flat = np.frombuffer(value.data.data, numpy_dtype(element_of(self.output.type)))
         return np.broadcast_to(flat[0], shape) if flat.size == 1 else flat.reshape(shape)
 
+    def inline(self, store: WeightStore) -> None:
+        """Let the elements stand in the IR, and not in the store."""
+        if isinstance(self.value, WeightsAttr):
+            self.properties["value"] = _dense(store.get(self.value), cast("Tensor", self.output.type))
+
     @classmethod
     def from_array(
         cls,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, cast
 
-from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.frontend.network.conditionals import ConditionalMethods
 from mlirt.frontend.network.graph import NetworkGraph
 from mlirt.frontend.network.implicit_batch import WithBatch
@@ -202,10 +202,25 @@ class INetworkDefinition(
         """The name of weights in the plan; False for one that is taken (tensorrt-features.md#2.19)."""
         return self.graph.name_weights(as_weights(weights).numpy(), name)
 
-    def serialize(self) -> None:
-        """None, with an error in the log: the serialized network is for safety and DLA (tensorrt-features.md#2.18)."""
-        error = UnsupportedError("serialize: networks for safety or DLA are not supported; build the network instead")
-        self.graph.reporter.error("network.py::serialize", error)
+    def serialize(self) -> memoryview | None:
+        """The network as IR text, with its weights inside, which `mlirt.compile` and the tools read
+        (tensorrt-features.md#2.18); None, with the reason in the log, for one that cannot be built.
+        """
+        from mlirt.dialects.context import RtContext
+        from mlirt.dialects.trt.constant import ConstantOp
+        from mlirt.dialects.xdsl_compat import module_text
+        from mlirt.frontend.network.module import network_module
+
+        ctx = RtContext()
+        try:
+            module = network_module(self, ctx)
+            for op in module.walk():
+                if isinstance(op, ConstantOp):
+                    op.inline(ctx.weights)
+            return memoryview(module_text(module, debuginfo=True).encode())
+        except MlirtError as error:
+            self.graph.reporter.error("network.py::serialize", error)
+            return None
 
     def __len__(self) -> int:
         return self.num_layers

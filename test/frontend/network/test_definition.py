@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, constant, evaluate, new_network
+from network_engines import built, cpu_config
 
 import mlirt as trt
+from mlirt.builder.compile import compile
 from mlirt.dialects.context import RtContext
 from mlirt.errors import InvalidInputError, InvalidModelError
 from mlirt.frontend.network.module import network_module
@@ -235,11 +238,29 @@ def test_names_of_weights() -> None:
     assert '#trt.weights<"conv.filter"' in str(network_module(network, RtContext()))
 
 
-def test_what_is_not_there_is_refused() -> None:
-    """tensorrt-features.md#2.18."""
+def test_a_serialized_network_is_built_elsewhere(tmp_path: Path) -> None:
+    """tensorrt-features.md#2.18: IR text with all weights, also large ones, from which an engine gives the same."""
     logger = CollectingLogger()
     assert new_network(logger).serialize() is None
-    assert "networks for safety or DLA are not supported" in logger.text()
+    assert "Network must have at least one output" in logger.text()
+    network = new_network(logger)
+    x = network.add_input("x", trt.float32, (1, 64))
+    weights = np.random.default_rng(3).standard_normal((64, 80)).astype(np.float32)
+    factor = network.add_constant(weights.shape, weights).get_output(0)
+    none = trt.MatrixOperation.NONE
+    layer = network.add_matrix_multiply(x, none, factor, none)
+    layer.name, layer.get_output(0).name = "product", "y"
+    network.mark_output(layer.get_output(0))
+    blob = network.serialize()
+    assert blob is not None
+    assert blob.nbytes > weights.nbytes
+    assert b'"product"' in bytes(blob)
+    (tmp_path / "network.mlir").write_bytes(blob)
+    given = np.linspace(-1, 1, 64, dtype=np.float32).reshape(1, 64)
+    found = compile(tmp_path / "network.mlir", target="cpu").run({"x": given})["y"]
+    np.testing.assert_allclose(found, given @ weights, rtol=1e-4, atol=1e-5)
+    own = built(network, cpu_config(logger), logger).engine.run({"x": given})["y"]
+    np.testing.assert_array_equal(found, own)
 
 
 def test_largest_tensor() -> None:
