@@ -18,6 +18,7 @@ from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.plugins.adapted_v2 import AdaptedV2
 from mlirt.tensorrt.plugins.adapted_v3 import AdaptedV3
+from mlirt.tensorrt.plugins.built_in import BuiltInPlugin
 from mlirt.tensorrt.plugins.calls import checked_plugin, cloned
 from mlirt.tensorrt.plugins.functions.op_calls import OpCall
 from mlirt.tensorrt.plugins.functions.tensors import TensorDesc
@@ -84,6 +85,10 @@ class IFunctionLayer(ILayer):
 
 def _emit(layer: ILayer, ir: LayerEmitter) -> Sequence[SSAValue]:
     plugin = cast("IPluginV2DynamicExt", layer.record.settings["plugin"])
+    if isinstance(plugin, BuiltInPlugin):
+        from mlirt.frontend.built_in_plugins import built_in_results
+
+        return ir.by_importer(lambda net, inputs: built_in_results(net, layer.name, plugin, inputs))
     given = [ir.input(index) for index in range(len(layer.record.inputs))]
     ranges = [None if one is None else one.range for one in layer.record.inputs]
     types = [value.type for value in given]

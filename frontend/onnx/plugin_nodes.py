@@ -9,11 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import AttributeProto
 
+from mlirt.frontend.built_in_plugins import built_in_results
 from mlirt.frontend.functions.function_layers import function_results
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.plugin_plan import plan_plugin
+from mlirt.tensorrt.plugins.built_in import BuiltInPlugin
 from mlirt.tensorrt.plugins.calls import calling, created
 from mlirt.tensorrt.plugins.fields import PluginField, PluginFieldCollection, PluginFieldType
 from mlirt.tensorrt.plugins.functions.function_plugin import FunctionCreator
@@ -69,6 +71,8 @@ def plugin_results(net: Network, node: Node, creator: IPluginCreatorInterface) -
     if plugin is None:
         raise node.invalid("Plugin not found, are the plugin name, version, and namespace correct?")
     given = node.present()
+    if isinstance(plugin, BuiltInPlugin):
+        return built_in_results(net, node.label, plugin, given)
     plan = plan_plugin(node.label, plugin, [value.type for value in given])
     inputs = [layers.cast(net, value, element) for value, element in zip(given, plan.inputs, strict=True)]
     state = net.constant(plan.state_array(), f"{node.name}.state")

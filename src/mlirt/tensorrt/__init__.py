@@ -134,6 +134,7 @@ if TYPE_CHECKING:
         UnaryOperation,
     )
     from mlirt.tensorrt.logger import ILogger, Logger, Severity
+    from mlirt.tensorrt.plugins.built_in import init_libnvinfer_plugins
     from mlirt.tensorrt.plugins.fields import (
         PluginField,
         PluginFieldCollection,
@@ -155,7 +156,6 @@ if TYPE_CHECKING:
         IPluginCreatorInterface,
         IPluginRegistry,
         get_plugin_registry,
-        init_libnvinfer_plugins,
     )
     from mlirt.tensorrt.plugins.shape_expressions import DimensionOperation, DimsExprs, IDimensionExpr, IExprBuilder
     from mlirt.tensorrt.plugins.tensor_descriptions import DynamicPluginTensorDesc, PluginTensorDesc
@@ -226,15 +226,14 @@ _HOMES = {
         "ScatterMode TopKOperation TripLimit UnaryOperation"
     ),
     "mlirt.tensorrt.logger": "ILogger Logger Severity",
+    "mlirt.tensorrt.plugins.built_in": "init_libnvinfer_plugins",
     "mlirt.tensorrt.plugins.fields": "PluginField PluginFieldCollection PluginFieldCollection_ PluginFieldType",
     "mlirt.tensorrt.plugins.plugin": "IPluginV2 IPluginV2DynamicExt IPluginV2Ext IPluginV2IOExt",
     "mlirt.tensorrt.plugins.plugin_v3": (
         "IPluginCreatorV3One IPluginV3 IPluginV3OneBuild IPluginV3OneCore IPluginV3OneRuntime PluginCapabilityType "
         "TensorRTPhase"
     ),
-    "mlirt.tensorrt.plugins.registry": (
-        "IPluginCreator IPluginCreatorInterface IPluginRegistry get_plugin_registry init_libnvinfer_plugins"
-    ),
+    "mlirt.tensorrt.plugins.registry": "IPluginCreator IPluginCreatorInterface IPluginRegistry get_plugin_registry",
     "mlirt.tensorrt.plugins.shape_expressions": "DimensionOperation DimsExprs IDimensionExpr IExprBuilder",
     "mlirt.tensorrt.plugins.tensor_descriptions": "DynamicPluginTensorDesc PluginTensorDesc",
     "mlirt.tensorrt.refusals": "CaffeParser UffParser",

@@ -9,7 +9,6 @@ from typing import Any
 from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.error_recorder import IErrorRecorder
-from mlirt.tensorrt.logger import ILogger
 from mlirt.tensorrt.plugins.fields import PluginFieldCollection
 
 
@@ -110,8 +109,3 @@ _REGISTRY = IPluginRegistry()
 def get_plugin_registry() -> IPluginRegistry:
     """The registry of the process."""
     return _REGISTRY
-
-
-def init_libnvinfer_plugins(logger: ILogger | None, namespace: str) -> bool:
-    """True: mlirt has no plugins of its own to register (tensorrt-features.md#19.2)."""
-    return True
