@@ -23,7 +23,7 @@ from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records
 from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.builder.profiles import read_profiles
-from mlirt.builder.tactics.selection import Tuning, select_tactics, tactics_of
+from mlirt.builder.tactics.selection import Tuning, is_ample, select_tactics, tactics_of
 from mlirt.counted_warnings import warnings_so_far
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
@@ -201,9 +201,13 @@ def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) ->
     machine = cpu_target()
     options.report("optimising the network")
     pipeline, first = _pipeline_options(machine, options), options.first
-    if options.tuning.selector is not None and first not in ("lowering", "memory"):
+    tuning = options.tuning
+    if (tuning.selector is not None or tuning.workspace is not None) and first not in ("lowering", "memory"):
         run_phases(module, ctx, first, "layout", options=pipeline)
-        select_tactics(module, ctx, machine, options.tuning, options.progress or _silent)
+        if tuning.workspace is None or not is_ample(module, tuning.workspace):
+            select_tactics(module, ctx, machine, tuning, options.progress or _silent)
+        elif tuning.selector is not None:
+            select_tactics(module, ctx, machine, replace(tuning, workspace=None), options.progress or _silent)
         first = "lowering"
     run_phases(module, ctx, first, options=pipeline)
     return replace(machine, features=machine.features | features_of(module))

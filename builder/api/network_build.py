@@ -172,7 +172,7 @@ def build_config(network: INetworkDefinition, config: IBuilderConfig, target: st
         avg_timing_iterations=config.avg_timing_iterations,
         min_timing_iterations=config.timing_rounds,
         tactic_sources=config.measured_libraries,
-        workspace=config.workspace_limit or None,
+        workspace=config.workspace_limit,
         progress=_progress(reporter),
     )
 

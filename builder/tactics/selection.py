@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
-from mlirt.builder.tactics.footprint import touched_bytes
+from mlirt.builder.tactics.footprint import given_bytes, touched_bytes
 from mlirt.builder.tactics.layer_description import context_of, tensors_of
 from mlirt.builder.tactics.sites import Site, find_sites
 from mlirt.builder.tactics.timing_cache import REFUSED, Times, TimingCache
@@ -53,6 +53,12 @@ class Tuning:
     """What `tactics_of` gave for an earlier build of the network, to be taken again."""
 
 
+_INSUFFICIENT = (
+    "Some tactics do not have sufficient workspace memory to run. Increasing workspace size will enable more tactics, "
+    "please check verbose output for requested sizes."
+)
+
+
 def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tuning, report: Report) -> None:
     """Name the tactic of every op that has more than one, on a network after the phase `layout`."""
     if tuning.replay is not None and _replayed(module, tuning.replay):
@@ -65,7 +71,10 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
     known, bounds = typical_values(block), named_bounds(block)
     first = {op: site.candidates[0].name for site in sites for op in site.ops}  # lowering takes these by itself
     if tuning.workspace is not None:
-        sites = [_small_enough(site, tuning.workspace, ctx, target, known) for site in sites]
+        limited = [_small_enough(site, tuning.workspace, ctx, target, known) for site in sites]
+        if any(len(one.candidates) < len(site.candidates) for one, site in zip(limited, sites, strict=True)):
+            report(_INSUFFICIENT, 0, 1)
+        sites = limited
     measured = dict.fromkeys(sites, Times())
     if tuning.timer is not None:
         from mlirt.builder.tactics.measurement import times_of  # and with it the compiler for GPUs
@@ -124,6 +133,17 @@ def _offered(site: Site, times: Times) -> list[Algorithm]:
             "other results each time; the warnings say how"
         )
     return [Algorithm(one.name, _milliseconds(one, times), 0) for one in fast or others]
+
+
+_AMPLE = 4
+
+
+def is_ample(module: ModuleOp, limit: int) -> bool:
+    """Whether a limit of memory beside the tensors is beyond what any tactic takes, so that none has to be tried: four
+    times its inputs, constants and largest tensors.
+    """
+    known = typical_values(entry_function(module).body.block)
+    return limit >= _AMPLE * (touched_bytes(module, known) + given_bytes(module, known))
 
 
 def _described(

@@ -52,9 +52,15 @@ def tuning(
 
 
 def tuning_of(config: BuildConfig, target: str) -> AbstractContextManager[Tuning]:
-    """The choice of tactics that a configuration asks for; on a `cpu` a selector has it, and nothing is measured."""
+    """The choice of tactics that a configuration asks for; on a `cpu` a selector or a limit has it, and nothing is
+    measured.
+    """
     if target != "cuda":
-        choice = Tuning(selector=config.algorithm_selector, reject_empty=config.reject_empty_algorithms)
+        choice = Tuning(
+            selector=config.algorithm_selector,
+            reject_empty=config.reject_empty_algorithms,
+            workspace=config.workspace,
+        )
         return nullcontext(choice)
     return tuning(
         config.timing_cache,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
-from layer_networks import CollectingLogger, constant, new_network
+from layer_networks import Array, CollectingLogger, constant, new_network
 from network_engines import built, cpu_config
 
 import mlirt as trt
@@ -29,6 +31,50 @@ def test_the_workspace_is_all_memory() -> None:
     assert config.get_memory_pool_limit(trt.MemoryPoolType.WORKSPACE) > 1 << 30
     config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 5)
     assert config.get_memory_pool_limit(trt.MemoryPoolType.WORKSPACE) == 5
+
+
+def products() -> tuple[trt.INetworkDefinition, dict[str, Array]]:
+    """A product whose quick tactic packs a factor, of 300 KB, into memory beside the tensors; and its inputs."""
+    network = new_network()
+    a, b = network.add_input("a", trt.float32, (64, 256)), network.add_input("b", trt.float32, (256, 300))
+    layer = network.add_matrix_multiply(a, trt.MatrixOperation.NONE, b, trt.MatrixOperation.NONE)
+    layer.name, layer.get_output(0).name = "product", "y"
+    network.mark_output(layer.get_output(0))
+    draw = np.random.default_rng(4)
+    return network, {name: draw.integers(-4, 5, shape).astype(np.float32) for name, shape in _PRODUCT.items()}
+
+
+_PRODUCT = {"a": (64, 256), "b": (256, 300)}
+
+
+def test_a_workspace_that_is_too_small() -> None:
+    """tensorrt-features.md#3.6: without memory beside its tensors a layer gets another tactic, which the log says, and
+    the context needs less memory; where there is no other, the build names the layer and what it needs.
+    """
+    insufficient = "Some tactics do not have sufficient workspace memory to run."
+    tactics: list[str] = []
+    sizes: list[int] = []
+    for limit in (None, 1 << 22, 0):
+        logger = CollectingLogger()
+        network, feeds = products()
+        config = cpu_config(logger)
+        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+        if limit is not None:
+            config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, limit)
+        engine = built(network, config, logger)
+        assert (insufficient in logger.text(trt.Severity.INFO)) == (limit == 0)
+        text = engine.create_engine_inspector().get_engine_information(trt.LayerInformationFormat.JSON)
+        tactics += [layer["TacticName"] for layer in json.loads(text)["Layers"]]
+        sizes.append(engine.device_memory_size)
+        np.testing.assert_array_equal(engine.engine.run(feeds)["y"], feeds["a"] @ feeds["b"])
+    assert tactics[0] == tactics[1] != tactics[2]
+    assert sizes[0] == sizes[1] > sizes[2]
+    logger = CollectingLogger()
+    network, config = new_network(logger), cpu_config(logger)
+    convolution(network, 64).padding_nd = (1, 1)
+    config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 0)
+    assert trt.Builder(logger).build_serialized_network(network, config) is None
+    assert "could not find any implementation for node conv1: the smallest workspace of" in logger.text()
 
 
 @pytest.mark.parametrize(
