@@ -117,7 +117,7 @@ class BuildConfig:
     plan in which one was the fastest needs it where it runs. For "cuda".
     """
     workspace: int | None = field(default=None, metadata=setting(checks.optional(checks.whole(0)), unit="bytes"))
-    """The most memory beside its tensors that a layer may take; None is no limit. For "cuda"."""
+    """The most memory beside its tensors that a layer may take; None is no limit."""
     device: str | None = field(default=None, metadata=setting(checks.optional(checks.device)))
     """What kernels are chosen for: a name such as "h100-pcie" or "cpu-avx2", with other figures such as
     "h200+processors=148", or a .toml file (docs/add-a-device.md). None is what MLIRT_DEVICE says, else the GPU that is
