@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlirt.dialects.symbolic import minimum
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
@@ -123,9 +122,9 @@ def _efficient_nms(net: Network, fields: Fields, inputs: Sequence[Value]) -> lis
         scores = layers.activation(net, "sigmoid", scores)
     batch, count, classes = scores.dims
     kept = fields.whole("max_output_boxes")
-    if not all(isinstance(one, int) for one in (count, classes)):
+    if not isinstance(count, int) or not isinstance(classes, int):
         raise UnsupportedError(f"{fields.label}: expected a known number of boxes and classes, got {scores.type}")
-    groups, most = batch * classes, minimum(count, 4096)
+    groups, most = batch * classes, min(count, 4096)
     ranked, order = net.emit_many(
         "topk", [layers.transpose(net, scores, [0, 2, 1])], 2, kind="max", axis=2, sorted=True, k=most
     )
@@ -141,7 +140,7 @@ def _efficient_nms(net: Network, fields: Fields, inputs: Sequence[Value]) -> lis
     best = layers.reshape(net, ranked, [batch, classes * most])
     least = layers.scalar_like(net, float(np.finfo(np.float32).min), best)
     candidates = layers.select(net, all_stay, best, least)
-    total = minimum(kept, classes * most)
+    total = min(kept, classes * most)
     chosen_scores, chosen = net.emit_many("topk", [candidates], 2, kind="max", axis=1, sorted=True, k=total)
     index = layers.cast(net, chosen, "int64")
     flat_boxes = layers.reshape(net, sorted_boxes, [batch, classes * most, 4])
@@ -172,14 +171,13 @@ def _boxes(net: Network, fields: Fields, given: Value) -> Value:
     return layers.concatenate(net, [layers.binary(net, kind, centre, half) for kind in ("sub", "sum")], 2)
 
 
-def _allowed(net: Network, fields: Fields, ranked: Value, classes: object) -> Value:
+def _allowed(net: Network, fields: Fields, ranked: Value, classes: int) -> Value:
     """Which scores reach the threshold, those of the background left out."""
     threshold = layers.scalar_like(net, fields.real("score_threshold"), ranked)
     reaches = layers.binary(net, "greater_equal", ranked, threshold)
     background = fields.whole("background_class", -1)
     if background < 0:
         return reaches
-    assert isinstance(classes, int)
     counts = (np.arange(classes) != background).reshape(1, classes, 1)
     return layers.binary(net, "and", reaches, net.constant(counts))
 

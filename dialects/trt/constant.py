@@ -111,7 +111,7 @@ class ConstantOp(TensorOp):
     def inline(self, store: WeightStore) -> None:
         """Let the elements stand in the IR, and not in the store."""
         if isinstance(self.value, WeightsAttr):
-            self.properties["value"] = _dense(store.get(self.value), cast("Tensor", self.output.type))
+            self.properties["value"] = _dense(store.get(self.value), self.output.type)
 
     @classmethod
     def from_array(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
@@ -18,7 +18,7 @@ from mlirt.tensorrt.reported_version import reports_at_least
 REFUSED_OPERATORS = ("QLinearConv", "QLinearMatMul")
 """Quantized operators; TensorRT takes quantization as QuantizeLinear and DequantizeLinear around float operators."""
 
-_WIDTHS = {
+_WIDTHS: Mapping[int, str] = {
     TensorProto.INT16: "INT16", TensorProto.UINT16: "UINT16", TensorProto.INT4: "INT4", TensorProto.UINT4: "UINT4",
     TensorProto.INT2: "INT2", TensorProto.UINT2: "UINT2",
 }  # fmt: skip

@@ -77,8 +77,9 @@ def halved(logger: CollectingLogger) -> tuple[trt.INetworkDefinition, trt.ILayer
     last = loop.add_loop_output(state.get_output(0), trt.LoopOutput.LAST_VALUE).get_output(0)
     last.name = "y"
     network.mark_output(last)
-    for tensor in (network.get_input(0), *(network.get_layer(k).get_output(0) for k in range(network.num_layers))):
-        if tensor is not None and tensor.dtype is trt.float32:
+    layers = [network.get_layer(k) for k in range(network.num_layers)]
+    for tensor in (network.get_input(0), *(layer.get_output(0) for layer in layers if layer.num_outputs)):
+        if tensor.dtype is trt.float32:
             tensor.dynamic_range = (-4, 4)
     return network, product
 
