@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, element_of, rank, strides
-from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.dialects.tensor_types import dims, element_of, strides
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.nest_words import Coordinate, coordinate_operands, coordinates_of, resolve
+from mlirt.kernels.lib.language.words import cast, parallel
 from mlirt.kernels.lib.loops.block_lanes import zero
-from mlirt.kernels.lib.loops.indexed_access import Coordinate, coordinate_operands, resolve
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse, direct
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
+from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -27,40 +28,37 @@ PRIORITY = 0
 
 
 def lower(op: GatherOp, lowering: Lowering) -> bool:
-    """`parallel (i..) { j = indices[i..]; y[i..] = data[i.., j] if j is in range else 0 }`.
-
-    A large table with the numbers of halves is stored as these; elements are widened as they are read.
-    """
+    """A large table with the numbers of halves is stored as these; elements are widened as they are read."""
     as_halves = lowering.are_halves(op.data)
     lies = strides(op.data.type)[0] if as_halves else lowering.placements[op.data].strides
     indices = lowering.placements[op.indices]
     data_steps, index_steps, axes = _steps(op, lies, indices.strides)
     depth = op.depth if op.mode.data is GatherMode.ND else None
     picks = coordinate_operands(op.indices, indices, index_steps, depth)
-    result = direct(op.output, lowering.placements[op.output])
-    nest = Nest.of(dims(op.output.type), [*picks, Affine(op.data, data_steps), result]).ordered(-1)
+    operands = [*picks, Affine(op.data, data_steps), whole(op.output, lowering)]
     k = lowering.kernel("gather")
-    source, target = len(picks), len(picks) + 1
-    table = k.weights(lowering.packed(op.data, _as_it_is, as_halves=True), "halves") if as_halves else None
-    code = NestCode(k, collapse(nest), {} if table is None else {source: table})
+    memories = {len(picks): k.weights(lowering.packed(op.data, _as_is, as_halves=True), "halves")} if as_halves else {}
+    code = NestCode(k, collapse(Nest.of(dims(op.output.type), operands).ordered(-1)), memories)
     sizes, steps = dims(op.data.type), [k.stride(step) for step in lies] if as_halves else k.strides(op.data)
-    coordinates = [Coordinate(position, k.size(sizes[axis]), steps[axis]) for position, axis in enumerate(axes)]
-    element = element_of(op.data.type)
-    outside = zero(k, element)
-
-    def read(here: Sequence[SSAValue], places: Sequence[tuple[SSAValue, Stride]]) -> SSAValue:
-        found = code.load(source, here, places)
-        return k.scalars(element).cast(found, found.type) if as_halves else found
-
-    with k.parallel(code.extents()) as loops:
-        places, valid = resolve(k, code, coordinates, code.loops_before(rank(op.output.type), loops))
-        here = code.loops_before(rank(op.output.type), loops)
-        code.store(k.guarded(valid, partial(read, here, places), outside), target, here)
+    coordinates, element = coordinates_of(k, sizes, steps, axes), element_of(op.data.type)
+    build(k, _gather, code, coordinates, element, value_of(zero(k, element)))
     k.finish(op)
     return True
 
 
-def _as_it_is(table: Array) -> Array:
+@kernel
+def _gather(code: NestCode, coordinates: Sequence[Coordinate], element: Attribute, outside: Value) -> None:
+    """`for each i: j = indices[i]; y[i] = data[i, j] if j is in range else 0`."""
+    for loops in parallel(code.extents()):
+        here, value = loops[: len(code.nest.groups)], outside
+        places, valid = resolve(code, coordinates, here)
+        if valid:
+            value = code.load(len(coordinates), here, places)
+            value = value if value.type == element else cast(value, value.type, element)
+        code.store(value, len(coordinates) + 1, here)
+
+
+def _as_is(table: Array) -> Array:
     return table
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from xdsl.ir import SSAValue
-
-from mlirt.dialects.fused.scalar_builder import Scalars, compute_type
+from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.fused.scatter import ScatterOp
 from mlirt.dialects.indexing import ScatterMode, ScatterReduction
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.copying import copy
-from mlirt.kernels.lib.loops.indexed_access import Coordinate, coordinate_operands, resolve
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.nest_words import Coordinate, NestOperand, coordinate_operands, coordinates_of, resolve
+from mlirt.kernels.lib.language.words import extent, parallel
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -23,58 +24,45 @@ PRIORITY = 0
 
 
 def lower(op: ScatterOp, lowering: Lowering) -> bool:
-    """`parallel (places that no index tells apart) { for updates, in order: y[index] = combine(y[index], update) }`."""
     if lowering.placements[op.data] != lowering.placements[op.output]:
         copy(op.data, lowering.placements[op.output], op, lowering)
     if element_count(op.updates.type) == 0:
         return True
     k = lowering.kernel("scatter")
-    code, border, coordinates = _nest(k, op, lowering)
-    outer, ordered = code.split(border)
-    extents = [k.extent(size) for size in ordered]
-    element = element_of(op.data.type)
-    wide = compute_type(element) if op.reduction.data is not ScatterReduction.NONE else element
-    update, target = len(coordinates), len(coordinates) + 1
-    with k.parallel(outer) as loops:
-
-        def apply(at: list[SSAValue]) -> None:
-            places, valid = resolve(k, code, coordinates, at)
-
-            def write() -> None:
-                value = code.read(update, wide, at)
-                if op.reduction.data is not ScatterReduction.NONE:
-                    value = _combine(k.scalars(wide), op.reduction.data, code.read(target, wide, at, places), value)
-                code.write(value, wide, target, at, places)
-
-            write() if valid is None else k.when(valid, write)
-
-        _for_each(k, extents, code.loops_before(border, loops), apply)
+    build(k, _scatter, *_nest(k, op, lowering), op)
     k.finish(op)
     return True
 
 
-def _for_each(
-    k: KernelBuilder, extents: Sequence[SSAValue], at: list[SSAValue], apply: Callable[[list[SSAValue]], None]
-) -> None:
-    if not extents:
+@kernel
+def _scatter(code: NestCode, border: int, coordinates: Sequence[Coordinate], op: ScatterOp) -> None:
+    """`for each place that no index tells apart: for updates, in order: y[index] = combine(y[index], update)`."""
+    kind, element = op.reduction.data, element_of(op.data.type)
+    wide = element if kind is ScatterReduction.NONE else compute_type(element)
+    updates, y = (NestOperand(code, len(coordinates) + operand, wide) for operand in (0, 1))
+    outer, ordered = code.split(border)
+    lengths = [extent(length) for length in ordered]
+    for loops in parallel(outer):
+
+        def apply(at: Sequence[Any]) -> None:
+            places, valid = resolve(code, coordinates, at)
+            if valid:
+                value = updates[at]
+                if kind is not ScatterReduction.NONE:
+                    value = getattr(builder().scalars(wide), kind.name.lower())(y.moved(places)[at], value)
+                y.moved(places)[at] = value
+
+        _in_order(lengths, code.loops_before(border, loops), apply)
+
+
+@kernel
+def _in_order(lengths: Sequence[Value], at: Sequence[Any], apply: Callable[[Sequence[Any]], None]) -> None:
+    """`apply` at all indices up to these lengths, one after the other."""
+    if lengths:
+        for i in range(lengths[0]):
+            _in_order(lengths[1:], [*at, i], apply)
+    else:
         apply(at)
-        return
-
-    def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-        _for_each(k, extents[1:], [*at, i], apply)
-        return []
-
-    k.loop(extents[0], [], step)
-
-
-def _combine(s: Scalars, kind: ScatterReduction, old: SSAValue, new: SSAValue) -> SSAValue:
-    rules = {
-        ScatterReduction.ADD: s.add,
-        ScatterReduction.MUL: s.mul,
-        ScatterReduction.MAX: s.max,
-        ScatterReduction.MIN: s.min,
-    }
-    return rules[kind](old, new)
 
 
 def _nest(k: KernelBuilder, op: ScatterOp, lowering: Lowering) -> tuple[NestCode, int, list[Coordinate]]:
@@ -103,6 +91,4 @@ def _nest(k: KernelBuilder, op: ScatterOp, lowering: Lowering) -> tuple[NestCode
     ]
     space = [sizes[axis] for axis in order]
     code = NestCode(k, collapse(Nest.of(space, operands), borders=frozenset({border})))
-    lengths, strides = dims(op.output.type), k.strides(op.output)
-    coordinates = [Coordinate(position, k.size(lengths[axis]), strides[axis]) for position, axis in enumerate(axes)]
-    return code, border, coordinates
+    return code, border, coordinates_of(k, dims(op.output.type), k.strides(op.output), axes)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.dialects.symbolic import Dim
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
+from mlirt.kernels.lib.builder.placement import Placement
 from mlirt.kernels.lib.language.context import builder
+from mlirt.kernels.lib.language.functions import kernel
 from mlirt.kernels.lib.language.operators import as_type
 from mlirt.kernels.lib.language.values import Value, value_of
-from mlirt.kernels.lib.loops.loop_nest import NestCode
+from mlirt.kernels.lib.language.words import is_inside
+from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
+
+Places = Sequence[tuple[SSAValue, Stride]]
+"""Indices that are no loops of a nest, each with its stride."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +32,66 @@ class NestOperand:
     code: NestCode
     operand: int
     wide: Attribute
+    more: Places = ()
+
+    def moved(self, more: Places) -> NestOperand:
+        """The same operand, moved on by pairs of index and stride."""
+        return replace(self, more=more)
 
     def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
-        return value_of(self.code.read(self.operand, self.wide, [builder().index(index) for index in indices]))
+        at = [builder().index(index) for index in indices]
+        return value_of(self.code.read(self.operand, self.wide, at, self.more))
 
     def __setitem__(self, indices: Sequence[SSAValue | int], value: SSAValue | float) -> None:
         (stored,) = as_type(self.wide, value)
-        self.code.write(stored, self.wide, self.operand, [builder().index(index) for index in indices])
+        at = [builder().index(index) for index in indices]
+        self.code.write(stored, self.wide, self.operand, at, self.more)
+
+
+# Positions that a tensor of indices holds.
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """An operand of a nest that holds positions along a dimension of another tensor, with its length and stride."""
+
+    operand: int
+    length: Value
+    step: Stride
+
+
+def coordinate_operands(indices: SSAValue, place: Placement, steps: Sequence[Dim], depth: int | None) -> list[Affine]:
+    """The indices as operands of a nest, one per coordinate; `depth` coordinates lie in the last dimension, or None:
+    one.
+
+    `steps` are the indices' strides over the dimensions of the nest, without that last dimension.
+    """
+    if depth is None:
+        return [Affine(indices, tuple(steps))]
+    return [Affine(indices, tuple(steps), place.strides[-1] * position) for position in range(depth)]
+
+
+def coordinates_of(
+    k: KernelBuilder, lengths: Sequence[Dim], steps: Sequence[Stride], axes: Sequence[int]
+) -> list[Coordinate]:
+    """The first operands of a nest as positions along these axes of a tensor of such lengths and strides."""
+    return [Coordinate(number, value_of(k.size(lengths[axis])), steps[axis]) for number, axis in enumerate(axes)]
+
+
+@kernel
+def resolve(code: NestCode, coordinates: Sequence[Coordinate], at: Sequence[Value]) -> tuple[Places, bool]:
+    """(index, stride) of each coordinate at a place of the nest, and whether all are in range; negative ones count from
+    the end.
+    """
+    places, valid = list[tuple[SSAValue, Stride]](), True
+    for one in coordinates:
+        index = _as_index(code.load(one.operand, at))
+        wrapped = index + one.length if index < 0 else index
+        places = [*places, (wrapped, one.step)]
+        valid = valid and is_inside(wrapped, one.length)
+    return places, valid
+
+
+def _as_index(number: SSAValue) -> Value:
+    k = builder()
+    return value_of(k.from_integer(k.scalars(i64).cast(k.ready(number), number.type)))

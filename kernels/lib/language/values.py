@@ -88,6 +88,11 @@ def value_of(value: SSAValue | int) -> Value:
     return cast("Value", value)
 
 
+def bool_of(condition: SSAValue) -> bool:
+    """The same condition (i1) for type checkers: one that `if`, `and`, `or` and `not` take."""
+    return cast("bool", condition)
+
+
 def rebuilt(value: Any, take: Callable[[], Any]) -> Any:
     """The same kind of value with other leaves, which `take` gives in their order."""
     if isinstance(value, SSAValue | int | float):

@@ -20,11 +20,11 @@ from mlirt.kernels.lib.builder.kernel_builder import Extent, Stride
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.loops import Box, Range, RegionLoop, static_range
 from mlirt.kernels.lib.language.operators import as_type
-from mlirt.kernels.lib.language.values import Index, Number, Value, is_run_time, value_of
+from mlirt.kernels.lib.language.values import Index, Number, Value, bool_of, is_run_time, value_of
 
 __all__ = [
-    "Box", "Strided", "Tensor", "cast", "ceil_div", "constant", "exp", "float_of", "log", "loop_over", "parallel",
-    "place", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh",
+    "Box", "Strided", "Tensor", "cast", "ceil_div", "constant", "exp", "extent", "float_of", "is_inside", "is_nan",
+    "log", "loop_over", "parallel", "place", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh",
 ]  # fmt: skip
 
 
@@ -33,6 +33,11 @@ def size(name: str, dim: Dim) -> Value:
     if is_run_time(dim):
         raise TypeError("expected a size that the host program knows, not a value of the kernel")
     return value_of(builder().named_size(name, dim))
+
+
+def extent(size: Extent) -> Value:
+    """A size of the host program as a value: on a CPU an argument, a new one for each number; on a GPU that number."""
+    return value_of(builder().extent(size))
 
 
 def stride(step: Dim) -> Index:
@@ -51,6 +56,11 @@ def place(index: SSAValue | int) -> Value:
     return value_of(builder().index(index))
 
 
+def is_inside(index: SSAValue, length: SSAValue) -> bool:
+    """Whether `0 <= index < length`, in one comparison of unsigned numbers."""
+    return bool_of(builder().compare("ult", index, length))
+
+
 # Numbers.
 
 
@@ -67,6 +77,11 @@ def float_of(place: Index, type_: Attribute) -> Value:
 def cast(number: SSAValue, source: Attribute, target: Attribute) -> Value:
     """A number of one element type as one of another, as tensors are converted."""
     return value_of(builder().scalars(target).cast(number, source))
+
+
+def is_nan(number: SSAValue) -> bool:
+    """Whether a floating-point number is not a number."""
+    return bool_of(emit(arith.CmpfOp(number, number, "uno")))
 
 
 def _function(made: type[Operation], number: Number) -> Value:
