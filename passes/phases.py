@@ -230,6 +230,12 @@ PHASES = (
                 "cpu",
             ),
             Step(
+                "fuse-input-conversion{arch={arch}}",
+                "convolutions and products have their final form, and orders follow from how they read",
+                "cuda",
+                "fp16",
+            ),
+            Step(
                 "assign-layouts{target=cuda{machine}}",
                 "convolutions read their channels in 16-byte vectors; last, as fusion must not see memory orders",
                 "cuda",

@@ -18,10 +18,16 @@ def tensor(shape: tuple[int, ...], element: str) -> str:
 
 
 def product_text(
-    left: tuple[int, ...], right: tuple[int, ...], result: tuple[int, ...], element: str, flips: tuple[bool, bool]
+    left: tuple[int, ...],
+    right: tuple[int, ...],
+    result: tuple[int, ...],
+    element: str,
+    flips: tuple[bool, bool],
+    given: str = "",
 ) -> str:
-    """`y = relu(x @ w + b)`."""
-    x, w, b, y = (tensor(shape, element) for shape in (left, right, result[-1:], result))
+    """`y = relu(x @ w + b)`; x has elements of the type `given`, if that is another one."""
+    w, b, y = (tensor(shape, element) for shape in (right, result[-1:], result))
+    x = tensor(left, given or element)
     last = len(result) - 1
     wide = "" if element == "f32" else f"%wide = arith.extf %0 : {element} to f32"
     narrow = "" if element == "f32" else f"%narrow = arith.truncf %max : f32 to {element}"
@@ -80,12 +86,13 @@ def constant(array: np.ndarray[tuple[int, ...], np.dtype[Any]], element: str) ->
     return f'trt.constant {{value = dense<"0x{array.tobytes().hex().upper()}"> : {tensor(array.shape, element)}}}'
 
 
-def convolution_text(problem: Problem, element: str) -> str:
-    """`y = relu(conv(x, w) + b [+ r])`, weights and bias known."""
+def convolution_text(problem: Problem, element: str, given: str = "") -> str:
+    """`y = relu(conv(x, w) + b [+ r])`, weights and bias known; x is of the type `given`, if that is another one."""
     rng = np.random.default_rng(1)
     weights = (rng.standard_normal(problem.kernel) / 4).astype(DTYPES[element])
     bias = rng.standard_normal(problem.output[1]).astype(DTYPES[element])
-    x, w, b, y = (tensor(shape, element) for shape in (problem.input, problem.kernel, bias.shape, problem.output))
+    w, b, y = (tensor(shape, element) for shape in (problem.kernel, bias.shape, problem.output))
+    x = tensor(problem.input, given or element)
     names = ["stride", "dilation", "pre_padding", "post_padding"]
     values = [problem.stride, problem.dilation, problem.pre, problem.post]
     lists = ", ".join(

@@ -62,9 +62,16 @@ def check_on_threads(
     return lowered
 
 
+def run_on_threads(text: str, inputs: Mapping[str, Array], tactic: str = "") -> Array:
+    """The only result of a network, by its mapped kernels, which are checked for races."""
+    module, context = parse_module(text)
+    (found,) = run_plan(lower_to_threads(module, context, tactic), context, inputs).values()
+    return found
+
+
 def kernel_names(module: ModuleOp) -> list[str]:
     """The families of the kernels of a lowered module, in order."""
     return [op.sym_name.data.rpartition("_")[0] for op in module.body.block.ops if isinstance(op, FuncOp)]
 
 
-__all__ = ["check_on_threads", "kernel_names", "lower_to_threads"]
+__all__ = ["check_on_threads", "kernel_names", "lower_to_threads", "run_on_threads"]

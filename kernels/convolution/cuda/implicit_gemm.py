@@ -58,8 +58,8 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
 
 
 def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
-    element, weights = element_of(op.input.type), lowering.known(op.kernel)
-    if weights is None or element != element_of(op.kernel.type) or not (is_half(element) or element == f32):
+    element, weights = element_of(op.kernel.type), lowering.known(op.kernel)
+    if weights is None or not (is_half(element) or element == f32) or element_of(op.input.type) not in (element, f32):
         return None
     groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
     rows, channels, taps = group_sizes(weights.shape, groups, transposed=transposed)
@@ -167,7 +167,7 @@ def _window(op: ConvolutionOp, channels: int, groups: int, lowering: Lowering) -
     rows_join = all(
         steps[axis] == steps[axis + 1] * sizes[axis + 1] or sizes[axis] == 1 for axis in range(2, len(sizes) - 1)
     )
-    if not (is_point and stays and rows_join and (steps[-1] == 1 or sizes[-1] == 1)):
+    if narrow.is_rounded or not (is_point and stays and rows_join and (steps[-1] == 1 or sizes[-1] == 1)):
         return narrow
     wide = widest_access(op.input, [steps[0], steps[1]], lowering)
     pixels = narrow.pixels

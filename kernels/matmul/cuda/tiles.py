@@ -11,17 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Packed
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
-from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, unit_kind
+from mlirt.kernels.lib.cuda.tiles.problem import Plan, Problem, Sizes, unit_kind
 from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, TileMemory
@@ -74,7 +75,7 @@ def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
 
 
 def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
-    elements = element_of(op.lhs.type), element_of(op.rhs.type)
+    elements = _elements(op)
     kind = unit_kind(*elements)
     if kind is None and elements != (f32, f32):
         return None
@@ -87,6 +88,12 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
             return None
     sizes = Sizes(left.own_size, right.own_size, depth, product(dims(op.output.type)[:-2]))
     return Product(Problem(sizes, elements[0], kind, lowering), left, right) if _applies(sizes, left, right) else None
+
+
+def _elements(op: MatmulOp) -> tuple[Attribute, Attribute]:
+    """What is multiplied: beside a half, float32 is rounded to such a half as it is read."""
+    left, right = element_of(op.lhs.type), element_of(op.rhs.type)
+    return right if left == f32 and is_half(right) else left, left if right == f32 and is_half(left) else right
 
 
 def _packed(factor: Factor, lowering: Lowering) -> Factor:
@@ -116,7 +123,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
     operands = Operands(
         left_by_depth=left.by_depth or alone,
         right_by_depth=right.by_depth or alone,
-        are_async=(alone or _is_async(left, lowering), alone or _is_async(right, lowering)),
+        are_async=(alone or _is_async(left, plan, lowering), alone or _is_async(right, plan, lowering)),
         make=make,
     )
     width = rank(op.output.type)
@@ -133,8 +140,9 @@ def _wide(factor: Factor, lowering: Lowering) -> int:
     return widest_access(factor.value, _other_steps(factor), lowering)
 
 
-def _is_async(factor: Factor, lowering: Lowering) -> bool:
-    return _wide(factor, lowering) * byte_width(element_of(factor.value.type)) >= MIN_COPY
+def _is_async(factor: Factor, plan: Plan, lowering: Lowering) -> bool:
+    element = element_of(factor.value.type)
+    return _wide(factor, lowering) * byte_width(element) >= MIN_COPY and (element == plan.element or not is_half(plan.element))
 
 
 def _applies(sizes: Sizes, left: Factor, right: Factor) -> bool:
@@ -185,7 +193,7 @@ def _loader(
 ) -> Loader:
     outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
     base = _batch_offset(k, place.batch, batch, factor.batch_steps)
-    transposes = not factor.by_depth and element_of(factor.value.type) == f32
+    transposes = not factor.by_depth and element_of(factor.value.type) == f32 == memory(tile.buffer).get_element_type()
     wide = 1 if transposes else _wide(factor, lowering)
     lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
     matrix = Matrix(_memory(k, factor, lowering), base, outer, lines, width, factor.by_depth, wide)

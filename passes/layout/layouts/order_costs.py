@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, stored_bytes
 from mlirt.dialects.typical_sizes import typical
 
 LAUNCH = 1.5
@@ -57,9 +57,18 @@ class Costs:
         """A launch that copies a tensor into the other order."""
         return LAUNCH + (2 + _TRANSPOSED) * self.moved(of)
 
+    def launched(self, *types: Attribute) -> float:
+        """A launch that does nothing but read and write tensors along memory."""
+        return LAUNCH + self.moved(*types)
+
+    def product_rates(self) -> tuple[float, float]:
+        """Operations of products of halves whose tiles come through registers, and of those that the device copies."""
+        last, plain = self._rates(1)[2]
+        return plain, max(last, plain)
+
     def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
         """A convolution on plain tensors, and with channels last."""
-        element = byte_width(element_of(op.input.type))
+        element = byte_width(element_of(op.kernel.type))
         traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
         kernel = dims(op.kernel.type)
         work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
@@ -80,7 +89,9 @@ class Costs:
         return _RATES_WITH_TF32 if self.has_tf32 and groups == 1 else _RATES
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
-        """Whether a convolution has so few channels that it reads single elements, wherever they lie."""
+        """Whether a convolution reads single elements, wherever they lie: with few channels, or where it rounds them."""
+        if element_of(op.input.type) != element_of(op.kernel.type) and is_float(element_of(op.input.type)):
+            return True  # rounded on its way through registers
         element = byte_width(element_of(op.input.type))
         fewest = MAX_ACCESS_BYTES if element == 1 else _DEPTH // 4
         return self.number(dims(op.input.type)[1]) * element < fewest

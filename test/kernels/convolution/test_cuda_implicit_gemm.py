@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, convolution_text
-from gpu_kernels import check_on_threads, kernel_names
+from gpu_kernels import check_on_threads, kernel_names, run_on_threads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +23,21 @@ def check(problem: Problem, element: str, tactic: str = "cuda_implicit_gemm") ->
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_kinds_of_convolutions(name: str, element: str) -> None:
     assert check(PROBLEMS[name], element)[0] == "convolution"
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_wider_pixels_are_rounded_as_they_are_read(name: str, element: str) -> None:
+    """What is multiplied is the same as behind a launch that rounds, to the bit."""
+    problem, rng = PROBLEMS[name], np.random.default_rng(0)
+    given = {"x": rng.standard_normal(problem.input, np.float32), "r": rng.standard_normal(problem.output)}
+    given["r"] = given["r"].astype(DTYPES[element])
+    rounded = {**given, "x": given["x"].astype(DTYPES[element])}
+    found = [
+        run_on_threads(convolution_text(problem, element, source), inputs, "cuda_implicit_gemm")
+        for source, inputs in (("f32", given), ("", rounded))
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize("element", ["f32", "f16"])

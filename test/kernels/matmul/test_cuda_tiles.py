@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from contractions import DTYPES, TOLERANCE, product_text
-from gpu_kernels import check_on_threads, kernel_names
+from gpu_kernels import check_on_threads, kernel_names, run_on_threads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lowered_network import parse_module
@@ -38,6 +38,26 @@ def check(
 @pytest.mark.parametrize(("element", "left", "right"), list(product(DTYPES, (False, True), (False, True))))
 def test_every_orientation_of_both_operands(element: str, left: bool, right: bool) -> None:
     assert check((70, 96, 48), element, (left, right)) == ["matmul"]
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("sizes", [(70, 96, 48), (33, 40, 47), (5, 24, 70)])
+def test_a_wider_factor_is_rounded_as_it_is_read(sizes: tuple[int, int, int], left: bool, element: str) -> None:
+    """What is multiplied is the same as behind a launch that rounds, to the bit."""
+    rows, columns, depth = sizes
+    shapes = {"x": (depth, rows) if left else (rows, depth), "w": (depth, columns), "b": (columns,)}
+    rng, half = np.random.default_rng(0), DTYPES[element]
+    x, w, b = (rng.standard_normal(shape, np.float32) for shape in shapes.values())
+    found = [
+        run_on_threads(
+            product_text(shapes["x"], shapes["w"], (rows, columns), element, (left, False), source),
+            {"x": x if source else x.astype(half), "w": w.astype(half), "b": b.astype(half)},
+            "cuda_tiles",
+        )
+        for source in ("f32", "")
+    ]
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])

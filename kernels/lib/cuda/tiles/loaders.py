@@ -6,11 +6,14 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.async_copy import CopyAsyncOp
-from mlirt.dialects.kernel.buffers import memory
+from mlirt.dialects.kernel.buffers import length, memory
+from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp, element_type
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -37,6 +40,16 @@ class Loader(ABC):
     def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
         """Write what `fetch` gave."""
         raise NotImplementedError
+
+
+def rounded(k: KernelBuilder, loaded: SSAValue, element: Attribute) -> SSAValue:
+    """A fragment of float32 as one of the halves that a tile has; one that has the tile's type as it is."""
+    if element_type(loaded) == element:
+        return loaded
+    made = MapFragmentOp([loaded], element, length(loaded))
+    with k.inside(made.body.block):
+        k.insert(YieldOp(operands=[[k.value(arith.TruncFOp(made.body.block.args[0], element))]]))
+    return k.value(made)
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class _Grid:
 
 
 class MatrixLoader(Loader):
-    """A matrix whose rows become lines of the tile."""
+    """A matrix whose rows become lines of the tile; wider elements are rounded to those of the tile on their way."""
 
     def __init__(
         self,
@@ -83,7 +96,8 @@ class MatrixLoader(Loader):
         """`first` is where the tile starts along the dimension that is not the sum's."""
         self.k, self.matrix, self.tile = k, matrix, tile
         self.element: Attribute = memory(matrix.buffer).get_element_type()
-        self.is_async = matrix.wide * byte_width(self.element) >= MIN_COPY
+        self.target = memory(tile.buffer).get_element_type()
+        self.is_async = matrix.wide * byte_width(self.element) >= MIN_COPY and self.element == self.target
         self.grid = _Grid(k, thread, threads, tile.lines, tile.width, matrix.wide)
         self.first = first
         self.depth = tile.lines if matrix.by_depth else tile.width
@@ -140,7 +154,9 @@ class MatrixLoader(Loader):
             valid = self._valid(here, column)
             if wanted is not None:
                 valid = k.select(wanted, matrix.wide if valid is None else valid, 0)
-            fragments.append(k.value(LoadFragmentOp(matrix.buffer, index, range(matrix.wide), valid=valid)))
+            whole = matrix.wide > 1 and self._is_whole(matrix.width, matrix.wide)
+            read = LoadFragmentOp(matrix.buffer, index, range(matrix.wide), valid=valid, wide=whole)
+            fragments.append(rounded(k, k.value(read), self.target))
         return fragments
 
     def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
@@ -150,7 +166,8 @@ class MatrixLoader(Loader):
             for number, fragment in enumerate(fragments):
                 line = k.add(grid.line, number * grid.step)
                 index = self.tile.at(k, stage, line, grid.column)
-                k.insert(StoreFragmentOp(fragment, self.tile.buffer, index, range(self.matrix.wide)))
+                offsets = range(self.matrix.wide)
+                k.insert(StoreFragmentOp(fragment, self.tile.buffer, index, offsets, wide=self.matrix.wide > 1))
 
         if grid.spare:
             k.when(k.compare("slt", grid.line, self.tile.lines), store)

@@ -9,11 +9,12 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.async_copy import CopyAsyncOp
+from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.cuda.tiles.loaders import Loader
+from mlirt.kernels.lib.cuda.tiles.loaders import Loader, rounded
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
 from mlirt.kernels.lib.loops.convolution_operands import ConvolutionOperands
 
@@ -49,6 +50,11 @@ class Window:
     def element(self) -> Attribute:
         return element_of(self.op.input.type)
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether pixels become elements of the kernel's type as they are read."""
+        return self.element != element_of(self.op.kernel.type)
+
     def tiles_per_tap(self, depth: int) -> int:
         return -(-self.channels // depth)
 
@@ -60,7 +66,10 @@ class Window:
 
 
 class WindowLoader(Loader):
-    """Each thread brings every `step`-th line of one pixel, or of `wide` neighbouring ones."""
+    """Each thread brings every `step`-th line of one pixel, or of `wide` neighbouring ones.
+
+    Pixels that are wider than the elements of the tile are rounded on their way, one by one.
+    """
 
     def __init__(
         self,
@@ -73,7 +82,8 @@ class WindowLoader(Loader):
         group: SSAValue,
     ) -> None:
         self.k, self.window, self.tile = k, window, tile
-        self.is_async = window.wide * byte_width(window.element) >= 4
+        self.target = memory(tile.buffer).get_element_type()
+        self.is_async = window.wide * byte_width(window.element) >= 4 and not window.is_rounded
         across = tile.width // window.wide
         self.step = threads // across
         self.count = tile.lines // self.step
@@ -177,7 +187,7 @@ class WindowLoader(Loader):
         for index, valid in self._flat_lines(step):
             both = k.both(valid, wanted)
             count = None if both is None else k.select(both, 1, 0)
-            fragments.append(k.value(LoadFragmentOp(self.buffer, index, [0], valid=count)))
+            fragments.append(self._rounded(LoadFragmentOp(self.buffer, index, [0], valid=count)))
         return fragments
 
     def _fetch_tap(self, step: SSAValue, wanted: SSAValue | None) -> SSAValue:
@@ -195,8 +205,11 @@ class WindowLoader(Loader):
         count = None if valid is None else k.index(valid)
         lines = [number * self.step for number in range(self.count)]
         if isinstance(stride, int):
-            return k.value(LoadFragmentOp(self.buffer, index, [line * stride for line in lines], valid=count))
-        return k.value(LoadFragmentOp(self.buffer, index, lines, stride=stride, valid=count))
+            return self._rounded(LoadFragmentOp(self.buffer, index, [line * stride for line in lines], valid=count))
+        return self._rounded(LoadFragmentOp(self.buffer, index, lines, stride=stride, valid=count))
+
+    def _rounded(self, read: LoadFragmentOp) -> SSAValue:
+        return rounded(self.k, self.k.value(read), self.target)
 
     def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
         k, tile = self.k, self.tile
