@@ -2,7 +2,8 @@
 
 The choice is a minimum cut: ops on the source's side work with their channels last, the others on plain tensors. An
 edge from the source to an op costs what the op takes on plain tensors, one to the sink what it takes with channels
-last, and a tensor that is wanted in another order than it is made in costs a copy, once for all of its readers.
+last, and a tensor that is wanted in another order than it is made in costs a copy, once for all of its readers. An op
+that may read in one order and write in another is two nodes, with an edge for what the change costs.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class OrderAssignment:
                     padded = isinstance(op, _BY_ROWS) and self._feeds_convolutions(result)
                     Rewriter.replace_value_with_new_type(result, _in_whole_vectors(last) if padded else last)
         for op, choice in self.choices.items():
-            own = Order.LAST if op in chosen else Order.PLAIN
             for preference in choice.preferences:
+                own = Order.LAST if _node(op, preference) in chosen else Order.PLAIN
                 if preference.price is None:
                     self._grant(op, preference, preference.order or own)
         for op, copies in self._copies.items():  # which are written straight into the result
@@ -86,22 +87,24 @@ class OrderAssignment:
         ]
         return bool(wide) and all(isinstance(op, _BY_ROWS) and op.parent is self.block for op in users)
 
-    def _cut(self) -> set[Operation]:
-        """The ops that work with channels last."""
+    def _cut(self) -> set[object]:
+        """The ops whose results have their channels last, and the nodes of those that read such images."""
         graph = MinimumCut(_SOURCE, _SINK)
         readers: dict[SSAValue, list[tuple[object, float | None]]] = {}
         for op, choice in self.choices.items():
             graph.edge(_SOURCE, op, choice.plain)
             graph.edge(op, _SINK, inf if self._is_read_inside(op) else choice.last)
+            if choice.turn is not None:
+                _add_reads(graph, op, choice.reads, choice.turn)
             for preference in choice.preferences:
                 value = op.operands[preference.operand]
                 if not isinstance(value.owner, ConstantOp):
-                    side = {None: op, Order.PLAIN: _SINK, Order.LAST: _SOURCE}[preference.order]
+                    side = {None: _node(op, preference), Order.PLAIN: _SINK, Order.LAST: _SOURCE}[preference.order]
                     readers.setdefault(value, []).append((side, preference.price))
         for value, sides in readers.items():
             maker = value.owner if isinstance(value.owner, Operation) else _SINK
             self._add_readers(graph, value, maker, sides)
-        return {node for node in graph.source_side() if isinstance(node, Operation)}
+        return set(graph.source_side())
 
     def _is_read_inside(self, op: Operation) -> bool:
         """Whether a branch or a loop reads a result: its types have to stay what they are."""
@@ -143,6 +146,19 @@ class OrderAssignment:
             self.block.insert_op_before(op, before)
             self._conversions[key] = op.output
         return self._conversions[key]
+
+
+def _node(op: Operation, preference: Preference) -> object:
+    """The node that tells in which order an op wants an operand."""
+    return (op, "reads") if preference.turns else op
+
+
+def _add_reads(graph: MinimumCut, op: Operation, costs: tuple[float, float], turn: float) -> None:
+    reads = (op, "reads")
+    graph.edge(_SOURCE, reads, costs[0])
+    graph.edge(reads, _SINK, costs[1])
+    graph.edge(op, reads, turn)
+    graph.edge(reads, op, turn)
 
 
 def _lies_like(of: Attribute, wanted: Attribute) -> bool:

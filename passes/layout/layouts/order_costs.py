@@ -18,6 +18,8 @@ MAX_ACCESS_BYTES = 16  # bytes of the widest access of a thread
 _BYTES = 3.5e6  # moved in a microsecond by accesses along memory
 _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TRANSPOSED = 0.4  # of a copy: what it costs more to transpose a tile in shared memory
+_SECTOR = 32  # bytes that memory moves at once
+_PIXELS = 8  # of a tile that the threads of a warp write together
 # Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
 # multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
@@ -52,6 +54,12 @@ class Costs:
     def transposed(self, of: Attribute) -> float:
         """What an op pays on top for an operand whose tiles it transposes in shared memory."""
         return _TRANSPOSED * self.moved(of)
+
+    def turned(self, of: Attribute) -> float:
+        """What a convolution pays on top for results in another order than that of its input: eight pixels of a channel
+        are neighbours, parts of sectors.
+        """
+        return _SECTOR / (_PIXELS * byte_width(element_of(of))) * self.moved(of)
 
     def reformat(self, of: Attribute) -> float:
         """A launch that copies a tensor into the other order."""

@@ -25,7 +25,16 @@ from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.reshaped_strides import reshaped_strides
 from mlirt.dialects.symbolic import symbols
-from mlirt.dialects.tensor_types import channels_last, dims, memory_order, rank, strides, with_order
+from mlirt.dialects.tensor_types import (
+    channels_last,
+    dims,
+    element_of,
+    is_float,
+    memory_order,
+    rank,
+    strides,
+    with_order,
+)
 from mlirt.passes.layout.layouts.io_borders import direct_values, is_io_border
 from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, Costs, is_constant_like
 
@@ -41,21 +50,29 @@ class Order(Enum):
 class Preference:
     """An operand should lie in the order in which the op works (`None`), or in a fixed one.
 
-    `price` is what the op pays where it does not; without a price the operand has to be copied.
+    `price` is what the op pays where it does not; without a price the operand has to be copied. With `turns` the order
+    is that in which the op reads, which is another one than that of its results where that pays.
     """
 
     operand: int
     order: Order | None = None
     price: float | None = None
+    turns: bool = False
 
 
 @dataclass
 class Choice:
-    """The costs of an op by the order of its results, and what it wants."""
+    """The costs of an op by the order of its results, and what it wants.
+
+    Where it may read in one order and write in another, `reads` has the costs by the order in which it reads, and
+    `turn` what the change of orders costs.
+    """
 
     plain: float = 0.0
     last: float = inf
     preferences: list[Preference] = field(default_factory=list[Preference])
+    reads: tuple[float, float] = (0.0, 0.0)
+    turn: float | None = None
 
 
 def choice_of(op: Operation, costs: Costs) -> Choice:
@@ -104,10 +121,20 @@ def is_channels_last(of: Attribute) -> bool:
 def _convolution(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, ConvolutionOp)
     plain, last = costs.convolution(op)
-    preferences = [Preference(0)] if has_orders(op.input.type) and not costs.reads_any_order(op) else []
-    choice = Choice(plain, last, preferences)
+    if not has_orders(op.input.type) or costs.reads_any_order(op):
+        choice = Choice(plain, last)
+    elif _turns(op):
+        choice = Choice(0.0, 0.0, [Preference(0, turns=True)], (plain, last), costs.turned(op.output.type))
+    else:
+        choice = Choice(plain, last, [Preference(0)])
     _read_extras(op, op.extras, list(op.access), 2, costs, choice)
     return choice
+
+
+def _turns(op: ConvolutionOp) -> bool:
+    """Whether the kernels for a convolution write results in any order: those of several floating-point channels do."""
+    is_depthwise = op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
+    return is_float(element_of(op.output.type)) and has_orders(op.output.type) and not is_depthwise
 
 
 def _window(op: Operation, costs: Costs) -> Choice:
@@ -146,6 +173,8 @@ def _reduction(op: Operation, costs: Costs) -> Choice:
 def _normalization(op: Operation, costs: Costs) -> Choice:
     """Rows are read along memory where they lie so; across, every thread has a row of its own."""
     assert isinstance(op, NormalizationOp)
+    if op.reduced.dims():
+        return _reduction(op, costs)
     axes, count = integers(op.axes), rank(op.output.type)
     moved = costs.moved(op.output.type)
     across = costs.across(op.output.type)
