@@ -43,7 +43,16 @@ def test_wider_pixels_are_rounded_as_they_are_read(name: str, element: str) -> N
 @pytest.mark.parametrize("element", ["f32", "f16"])
 def test_long_sums_are_split(element: str) -> None:
     problem = Problem((1, 96, 7, 7), (40, 96, 3, 3), pre=(1,), post=(1,), residual=True)
-    assert check(problem, element) == ["convolution", "convolution_sum"]
+    assert check(problem, element, "cuda_implicit_gemm:32x32p3") == ["convolution", "convolution_sum"]
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("choice", ["32x32c2", "64x64c4", "32x32c3"])
+@pytest.mark.parametrize("images", [1, 3])
+def test_parts_of_sums_in_a_cluster(choice: str, images: int, element: str) -> None:
+    """One launch; each block adds up what all blocks of its cluster have kept, for some places of the tile."""
+    problem = Problem((images, 96, 7, 5), (40, 96, 3, 3), pre=(1,), post=(1,), residual=True)
+    assert check(problem, element, f"cuda_implicit_gemm:{choice}") == ["convolution"]
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])

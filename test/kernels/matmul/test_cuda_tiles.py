@@ -22,6 +22,7 @@ def check(
     element: str,
     flips: tuple[bool, bool] = (False, False),
     batch: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+    tactic: str = "cuda_tiles",
 ) -> list[str]:
     """Compare a product of (rows, columns, depth); returns the kernels that it became."""
     rows, columns, depth = sizes
@@ -32,7 +33,7 @@ def check(
     shapes = {"x": left, "w": right, "b": (columns,)}
     inputs = {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
     text = product_text(left, right, result, element, flips)
-    return kernel_names(check_on_threads(text, inputs, tactic="cuda_tiles", tolerance=TOLERANCE[element]))
+    return kernel_names(check_on_threads(text, inputs, tactic=tactic, tolerance=TOLERANCE[element]))
 
 
 @pytest.mark.parametrize(("element", "left", "right"), list(product(DTYPES, (False, True), (False, True))))
@@ -78,7 +79,15 @@ def test_batches_broadcast(element: str, batch: tuple[tuple[int, ...], tuple[int
 
 @pytest.mark.parametrize("element", ["f32", "f16"])
 def test_long_sums_are_split_and_added_by_a_second_kernel(element: str) -> None:
-    assert check((40, 48, 520), element) == ["matmul", "matmul_sum"]
+    assert check((40, 48, 520), element, tactic="cuda_tiles:32x32p3") == ["matmul", "matmul_sum"]
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize("batch", [((), ()), ((3,), (3,))])
+def test_long_sums_are_split_over_a_cluster(batch: tuple[tuple[int, ...], ...], element: str) -> None:
+    assert check((40, 48, 520), element, batch=(batch[0], batch[1])) == ["matmul"]
+    for choice in ("32x32c4", "64x64c8"):
+        assert check((40, 70, 520), element, batch=(batch[0], batch[1]), tactic=f"cuda_tiles:{choice}") == ["matmul"]
 
 
 def test_few_rows_are_left_to_one_warp_per_element() -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.target import HOPPER
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.tiles.shape import (
     MATRIX_UNIT,
@@ -65,6 +66,8 @@ class Plan:
 
     def grid(self) -> tuple[Dim, Dim, Dim]:
         rows, columns = ceil_div(self.sizes.rows, self.shape.rows), ceil_div(self.sizes.columns, self.shape.columns)
+        if self.shape.is_cluster:
+            return rows * columns * self.parts, 1, self.sizes.batch
         return rows * columns, self.parts, self.sizes.batch
 
 
@@ -91,10 +94,9 @@ class Problem:
     def estimates(self) -> dict[str, float]:
         """About how many microseconds the product takes with each tile shape and number of parts, by their names."""
         may_split = all(isinstance(self._steps(shape), int) for shape in self.shapes)
-        work = self._work()
-        return {
-            choice.name: work.microseconds(choice) for choice in choices(self.shapes, work.steps, may_split=may_split)
-        }
+        work, has_clusters = self._work(), self.lowering.target.arch == HOPPER
+        found = choices(self.shapes, work.steps, may_split=may_split, has_clusters=has_clusters)
+        return {choice.name: work.microseconds(choice) for choice in found}
 
     def plan(self, name: str) -> Plan | None:
         """What follows from a choice; None where there is none of this name."""

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.kernel.cluster import ClusterRankOp
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -42,6 +43,10 @@ MakeLoaders = Callable[[KernelBuilder, Place, TileMemories], tuple[Loader, Loade
 MakeIndices = Callable[[KernelBuilder, Nest, SSAValue, SSAValue], Callable[[SSAValue], list[SSAValue]]]
 
 
+# Whether there is a place of the result with these indices along the loops of its nest; None: always.
+MakeCondition = Callable[[KernelBuilder, Nest, Sequence[SSAValue]], SSAValue | None]
+
+
 @dataclass(frozen=True)
 class Operands:
     """How both operands lie in tiles: whether lines go along the depth, and how they are loaded."""
@@ -65,10 +70,12 @@ def lower_product(
     indices: MakeIndices,
     lowering: Lowering,
     family: str,
+    exists: MakeCondition | None = None,
 ) -> None:
     """Launch the product, and the addition of its parts where it was split.
 
-    `borders` are dimensions of the result that are not merged with the one before.
+    `borders` are dimensions of the result that are not merged with the one before. `exists` tells which sums are of the
+    result, if not all of the rows and columns are.
     """
     k = lowering.kernel(family)
     shape = plan.shape
@@ -78,21 +85,33 @@ def lower_product(
     tiles = TileMemories.allocate(k, scalar_type(plan.element), stages, *operands.extents(shape), accumulator_bytes)
     engine = _engine(k, plan, operands, place.thread)
     left, right = operands.make(k, place, tiles)
-    part = k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
+    part = _part(k, plan)
     first, steps = _range(k, plan, part)
     accumulators = sum_of_products(k, engine, left, right, first, steps, stages)
     kept = tiles.accumulators(k, shape.rows, shape.columns, epilogue.accumulator_type)
     keep_accumulators(k, engine, accumulators, kept)
-    partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 else None
+    is_cluster = shape.is_cluster
+    partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 and not is_cluster else None
     write = _writer(k, epilogue, partial, borders, part, lowering)
+    write = write if exists is None else write.where(k, exists)
     along_rows = epilogue.is_along_rows(lowering)
-    results = TileResults(k, shape, place.thread, kept, along_rows=along_rows)
+    results = TileResults(k, shape, place.thread, kept, part, along_rows=along_rows)
     (_write_along_rows if along_rows else _write_along_columns)(k, plan, place, results, write, indices)
+    if is_cluster:
+        results.end_cluster()
     if fits_narrow(plan.sizes, epilogue, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(epilogue.op, grid=plan.grid(), block=[shape.threads])
     if partial is not None:
         add_parts(epilogue, partial, lowering, f"{family}_sum")
+
+
+def _part(k: KernelBuilder, plan: Plan) -> SSAValue:
+    """Which part of the sum this block adds up."""
+    if plan.shape.is_cluster:
+        k.function.attributes["cluster"] = IntegerAttr(plan.parts, i64)
+        return k.value(ClusterRankOp())
+    return k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
 
 
 def _where(k: KernelBuilder, at: SSAValue, tile: int, size: Dim, then: Callable[[], None]) -> None:
@@ -148,6 +167,18 @@ class _Writer:
     nest: Nest
     store: Callable[[SSAValue, list[SSAValue]], None]
 
+    def where(self, k: KernelBuilder, exists: MakeCondition) -> _Writer:
+        """The same for places that exist."""
+
+        def store(total: SSAValue, at: list[SSAValue]) -> None:
+            condition = exists(k, self.nest, at)
+            if condition is None:
+                self.store(total, at)
+            else:
+                k.when(condition, lambda: self.store(total, at))
+
+        return _Writer(self.nest, store)
+
 
 def _writer(
     k: KernelBuilder,
@@ -168,6 +199,8 @@ def _writer(
 def _place(k: KernelBuilder, plan: Plan) -> Place:
     thread, block = k.value(ThreadIdOp()), k.value(BlockIdOp(0))
     thread.name_hint, block.name_hint = "thread", "block"
+    if plan.shape.is_cluster:
+        block = k.div(block, plan.parts)
     rows = k.size(ceil_div(plan.sizes.rows, plan.shape.rows))
     row, column = k.mul(k.rem(block, rows), plan.shape.rows), k.mul(k.div(block, rows), plan.shape.columns)
     row.name_hint, column.name_hint = row.name_hint or "first_row", column.name_hint or "first_column"

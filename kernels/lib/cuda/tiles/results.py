@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
+from mlirt.dialects.kernel.cluster import ClusterBarrierOp, RemoteSharedOp
 from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp
 from mlirt.dialects.kernel.simt import BarrierOp
 from mlirt.dialects.symbolic import Dim, product
@@ -111,12 +113,26 @@ def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: 
 class TileResults:
     """Goes over the places of a tile whose sums are in shared memory, neighbouring threads along the columns, or along
     the rows.
+
+    The blocks of a cluster have parts of the sums: each adds up all of them, in their order, for some of the places.
     """
 
     def __init__(
-        self, k: KernelBuilder, shape: WarpTile, thread: SSAValue, tile: TileMemory, *, along_rows: bool = False
+        self,
+        k: KernelBuilder,
+        shape: WarpTile,
+        thread: SSAValue,
+        tile: TileMemory,
+        part: SSAValue,
+        *,
+        along_rows: bool = False,
     ) -> None:
-        self.k, self.shape, self.tile = k, shape, tile
+        """`part` is the number of this block in its cluster, if there is one."""
+        self.k, self.shape, self.tile, self.part = k, shape, tile, part
+        self.buffers = [tile.buffer]
+        if shape.is_cluster:
+            k.insert(ClusterBarrierOp())
+            self.buffers = [k.value(RemoteSharedOp(tile.buffer, k.constant(rank))) for rank in range(shape.parts)]
         side = shape.rows if along_rows else shape.columns
         near, far = k.rem(thread, side), k.div(thread, side)
         self.row, self.column = (near, far) if along_rows else (far, near)
@@ -126,25 +142,49 @@ class TileResults:
         """`then(row, sum)` for each row of this thread's column."""
         k = self.k
 
-        def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+        def body(i: SSAValue) -> None:
             row = k.add(k.mul(i, self.step), self.row)
-            index = self.tile.at(k, 0, row, self.column)
-            then(row, k.value(LoadOp(self.tile.buffer, [index], [1])))
-            return []
+            then(row, self._sum(self.tile.at(k, 0, row, self.column)))
 
-        k.loop(self.shape.rows // self.step, [], body)
+        self._each(self.shape.rows // self.step, body)
 
     def each_column(self, then: Callable[[SSAValue, SSAValue], None]) -> None:
         """`then(column, sum)` for each column of this thread's row."""
         k = self.k
 
-        def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+        def body(i: SSAValue) -> None:
             column = k.add(k.mul(i, self.step), self.column)
-            index = self.tile.at(k, 0, self.row, column)
-            then(column, k.value(LoadOp(self.tile.buffer, [index], [1])))
+            then(column, self._sum(self.tile.at(k, 0, self.row, column)))
+
+        self._each(self.shape.columns // self.step, body)
+
+    def end_cluster(self) -> None:
+        """Wait for the other blocks, as none may end while another one reads what it has kept."""
+        self.k.insert(ClusterBarrierOp())
+
+    def _each(self, count: int, then: Callable[[SSAValue], None]) -> None:
+        """Each of so many numbers, or those of this block of the cluster."""
+        k, blocks = self.k, len(self.buffers)
+
+        def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+            if blocks == 1:
+                then(i)
+                return []
+            number = k.add(k.mul(i, blocks), self.part)
+            if count % blocks == 0:
+                then(number)
+            else:
+                k.when(k.compare("slt", number, count), lambda: then(number))
             return []
 
-        k.loop(self.shape.columns // self.step, [], body)
+        k.loop(-(-count // blocks), [], body)
+
+    def _sum(self, index: SSAValue) -> SSAValue:
+        """What the blocks have kept at a place."""
+        k = self.k
+        first, *others = [k.value(LoadOp(buffer, [index], [1])) for buffer in self.buffers]
+        scalars = k.scalars(first.type)
+        return reduce(scalars.add, others, first)
 
 
 def keep_accumulators(k: KernelBuilder, engine: Engine, accumulators: SSAValue, tile: TileMemory) -> None:

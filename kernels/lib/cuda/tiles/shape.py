@@ -13,6 +13,8 @@ from mlirt.kernels.lib.tile import Tile
 Kind: TypeAlias = Literal["float", "half", "byte"]
 
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
+_CLUSTERS = (2, 3, 4, 6, 8)
+_MEETING = 700  # cycles of the two barriers of a cluster, and of reading what its other blocks have kept
 _BYTES = {"float": 4, "half": 2, "byte": 1}  # of an element
 _MIN_STEPS = 2  # of one part of a split sum
 
@@ -20,6 +22,8 @@ _MIN_STEPS = 2  # of one part of a split sum
 @dataclass(frozen=True)
 class WarpTile(Tile):
     """`rows` x `columns` results per block, `depth` products at a time; each sum is split in so many `parts`.
+
+    The blocks of these are a cluster and add up each other's sums, or else a second launch does so.
 
     A warp computes a part of the tile, the warps of a block stand in `warp_rows` x `warp_columns`. `stages` tiles of
     the operands, whose elements are of a `kind`, are in shared memory at once; `resident` blocks fit on a processor.
@@ -32,12 +36,13 @@ class WarpTile(Tile):
     kind: Kind
     stages: int = 3
     parts: int = 1
+    is_cluster: bool = False
 
     @property
     def name(self) -> str:
-        """Such as `128x128`, or `64x64p4` for four parts."""
+        """Such as `128x128`, or `64x64p4` for four parts, `64x64c4` where these are a cluster."""
         whole = f"{self.rows}x{self.columns}"
-        return whole if self.parts == 1 else f"{whole}p{self.parts}"
+        return whole if self.parts == 1 else f"{whole}{'c' if self.is_cluster else 'p'}{self.parts}"
 
     @property
     def bytes(self) -> int:
@@ -101,17 +106,18 @@ class Work:
         processors, device, times = self.device.processors, self.device.tiles, shape.times(self.device)
         blocks = shape.cover(self.rows, self.columns) * self.batch * parts
         steps = -(-self.steps(shape) // parts)
-        moved = 8 * parts * self.rows * self.columns * self.batch if parts > 1 else 0  # written and read
+        is_apart = parts > 1 and not shape.is_cluster
+        moved = 8 * parts * self.rows * self.columns * self.batch if is_apart else 0  # written and read
         if times.busy:
             full, rest = divmod(-(-blocks // processors), shape.resident)
             together = [shape.resident] * full + [rest] * (rest > 0)
             total = sum(steps * self._measured_step(shape, count) + times.start for count in together)
-            return device.launch + total + moved / device.parts_per_cycle
+            return device.launch + total + moved / device.parts_per_cycle  # second launches are in what was fitted
         side_by_side = min(shape.resident, -(-blocks // processors))
         rounds = -(-blocks // (processors * side_by_side))
         total = rounds * (steps * self._step(shape, side_by_side) + times.start)
-        second = device.second_launch + moved / device.bytes_per_cycle if parts > 1 else 0
-        return device.matrix_launch + total + second
+        second = device.second_launch + moved / device.bytes_per_cycle if is_apart else 0
+        return device.matrix_launch + total + (_MEETING if shape.is_cluster else second)
 
     def _measured_step(self, shape: WarpTile, side_by_side: int) -> float:
         """Cycles of a step of blocks that share a processor: they wait, work, and both where they do as much of it."""
@@ -133,7 +139,9 @@ class Work:
         return loaded * self.device.tiles.scattered_load if self.is_scattered else 0
 
 
-def choices(shapes: Sequence[WarpTile], steps: Callable[[WarpTile], int], *, may_split: bool) -> list[WarpTile]:
+def choices(
+    shapes: Sequence[WarpTile], steps: Callable[[WarpTile], int], *, may_split: bool, has_clusters: bool = False
+) -> list[WarpTile]:
     """All shapes with all numbers of parts of which none is empty and each has a few steps."""
     found: dict[WarpTile, None] = {}
     for shape in shapes:
@@ -142,13 +150,18 @@ def choices(shapes: Sequence[WarpTile], steps: Callable[[WarpTile], int], *, may
             if parts == 1 or count >= _MIN_STEPS * parts:
                 none_empty = -(-count // max(1, -(-count // parts)))
                 found[replace(shape, parts=max(1, none_empty))] = None
+                if has_clusters and none_empty in _CLUSTERS:
+                    found[replace(shape, parts=none_empty, is_cluster=True)] = None
     return list(found)
 
 
 def choice_named(shapes: Sequence[WarpTile], name: str) -> WarpTile | None:
     """The choice of a name, whether it is a sensible one or not."""
-    match = re.fullmatch(r"(\d+x\d+)(?:p([1-9]\d*))?", name)
+    match = re.fullmatch(r"(\d+x\d+)(?:([pc])([1-9]\d*))?", name)
     if match is None:
         return None
-    parts = int(match[2] or 1)
-    return next((replace(shape, parts=parts) for shape in shapes if shape.name == match[1]), None)
+    parts, is_cluster = int(match[3] or 1), match[2] == "c"
+    if is_cluster and parts not in _CLUSTERS:
+        return None
+    found = (replace(shape, parts=parts, is_cluster=is_cluster) for shape in shapes if shape.name == match[1])
+    return next(found, None)

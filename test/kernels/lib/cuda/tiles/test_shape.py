@@ -87,9 +87,11 @@ def test_what_may_not_be_split_is_not() -> None:
 
 @pytest.mark.parametrize("shapes", [MULTIPLY_ADD, MATRIX_UNIT])
 def test_names_tell_all(shapes: tuple[WarpTile, ...]) -> None:
-    for choice in choices(shapes, lambda shape: 1000 // shape.depth, may_split=True):
+    found = choices(shapes, lambda shape: 1000 // shape.depth, may_split=True, has_clusters=True)
+    for choice in found:
         assert choice_named(shapes, choice.name) == choice
-    for name in ("", "cat", "64x64p0", "96x96", "64x64p"):
+    assert {choice.parts for choice in found if choice.is_cluster} <= {2, 3, 4, 6, 8}
+    for name in ("", "cat", "64x64p0", "96x96", "64x64p", "64x64c1", "64x64c5"):
         assert choice_named(shapes, name) is None
 
 
