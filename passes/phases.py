@@ -179,7 +179,11 @@ PHASES = (
             ),
             Step("fuse-softmax-topk", "only what no attention has taken", "cpu"),
             Step("eliminate-dead-layers", "dead code elimination of what fusion left without a reader"),
-            Step("fuse-row-reductions", "a normalisation is one launch, once its parts have their final form", "cuda"),
+            Step(
+                "fuse-row-reductions{on_device}",
+                "a normalisation is one launch, once its parts have their final form",
+                "cuda",
+            ),
             Step(
                 "fuse-row-elementwise{most_work=12}",
                 "what no attention has taken; long bodies are faster over all elements at once",

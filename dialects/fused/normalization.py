@@ -19,6 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.fused_op import (
     FusedOp,
@@ -34,7 +35,7 @@ from mlirt.dialects.fused.fused_op import (
 from mlirt.dialects.fused.reduction import ReductionKind, ReductionKindAttr, combine
 from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.scalar_semantics import evaluate_region
-from mlirt.dialects.symbolic import symbols
+from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank
 
@@ -51,9 +52,12 @@ class NormalizationOp(FusedOp):
     combined over the row; the second takes the combination, the inputs and the totals before it and yields the total.
     A mean, a variance and the scaled difference are a layer normalisation.
 
+    With `reduced` the result has one element for each row: the iteration space goes on with these extents, which are
+    the axes, and the body is evaluated once for a row. A maximum and a sum of exponentials are a logarithm of these.
+
     C1: one access per input. C2: two stages per kind. C3: the body takes the inputs and all totals and yields an
-    element of the result. C4: `axes` are different axes of the result. C5: the second region of a stage only uses
-    inputs that are the same for the whole row.
+    element of the result. C4: `axes` are different axes of the iteration space, with `reduced` just its last ones. C5: the
+    second region of a stage, and with `reduced` the body, only use inputs that are the same for the whole row.
     """
 
     name = "fused.normalization"
@@ -62,6 +66,7 @@ class NormalizationOp(FusedOp):
     access = prop_def(ArrayAttr[AccessAttr])
     axes = prop_def(DenseArrayBase.constr(i64))
     kinds = prop_def(ArrayAttr[ReductionKindAttr])
+    reduced = prop_def(DimsAttr, default_value=DimsAttr.of(()))
     output = result_def(TensorType)
     body = region_def("single_block")
     stages = var_region_def("single_block")
@@ -79,6 +84,7 @@ class NormalizationOp(FusedOp):
         result: Attribute,
         body: Region,
         stages: Sequence[Region],
+        reduced: Sequence[Dim] = (),
     ):
         super().__init__(
             operands=[inputs],
@@ -86,10 +92,15 @@ class NormalizationOp(FusedOp):
                 "access": ArrayAttr(access),
                 "axes": integer_list(axes),
                 "kinds": ArrayAttr([ReductionKindAttr(kind) for kind in kinds]),
+                "reduced": DimsAttr.of(reduced),
             },
             result_types=[result],
             regions=[body, list(stages)],
         )
+
+    def space(self) -> tuple[Dim, ...]:
+        """The extents of the iteration dimensions."""
+        return (*dims(self.output.type), *self.reduced.dims())
 
     def reductions(self) -> list[tuple[ReductionKind, Region, Region]]:
         """(kind, what is combined, what becomes of it) of each stage."""
@@ -102,7 +113,7 @@ class NormalizationOp(FusedOp):
         return not any(f"d{axis}" in used for axis in integers(self.axes))
 
     def verify_(self) -> None:
-        space = dims(self.output.type)
+        space, kept = self.space(), rank(self.output.type)
         require(
             len(self.access) == len(self.inputs),
             f"C1: {self.name} has {len(self.inputs)} operands and {len(self.access)} accesses",
@@ -114,28 +125,34 @@ class NormalizationOp(FusedOp):
             f"C2: {self.name} has {len(self.kinds)} reductions and {len(self.stages)} regions for them",
         )
         axes = integers(self.axes)
-        legal = len(set(axes)) == len(axes) and all(0 <= axis < rank(self.output.type) for axis in axes)
-        require(legal, f"C4: {self.name} has axes {list(axes)} of {self.output.type}")
+        legal = len(set(axes)) == len(axes) and all(0 <= axis < len(space) for axis in axes)
+        legal = legal and (len(space) == kept or tuple(axes) == tuple(range(kept, len(space))))
+        rows = f" and rows of {self.reduced}" if len(space) > kept else ""
+        require(legal, f"C4: {self.name} has axes {list(axes)} of {self.output.type}{rows}")
         given = element_types(self.inputs)
         for _, element, finish in self.reductions():
             check_region(self, element, given, [value.type for value in yielded(element)])
-            require(
-                not any(
-                    argument.first_use is not None and not self.is_whole_row(position)
-                    for position, argument in enumerate(finish.block.args[1 : 1 + len(self.inputs)])
-                ),
-                f"C5: the end of a reduction of {self.name} uses an input that differs within the row",
-            )
+            self._check_whole_row(finish.block.args[1 : 1 + len(self.inputs)], "the end of a reduction")
             accumulator = [value.type for value in yielded(element)]
             check_region(self, finish, [*accumulator, *given], [value.type for value in yielded(finish)])
             given = [*given, *(value.type for value in yielded(finish))]
         check_region(self, self.body, given, [element_of(self.output.type)])
+        if len(space) > kept:
+            self._check_whole_row(self.body.block.args[: len(self.inputs)], "the body")
+
+    def _check_whole_row(self, arguments: Sequence[SSAValue], what: str) -> None:
+        differ = [
+            argument
+            for position, argument in enumerate(arguments)
+            if argument.first_use is not None and not self.is_whole_row(position)
+        ]
+        require(not differ, f"C5: {what} of {self.name} uses an input that differs within the row")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:
         import numpy as np
 
         env = bind_dims(self, arrays)
-        space = numbers_of(dims(self.output.type), env)
+        space = numbers_of(self.space(), env)
         values = region_values(space, env)
         scalars = [gather_operand(a, access, space, env) for a, access in zip(arrays, self.access, strict=True)]
         axes = integers(self.axes)
@@ -147,4 +164,6 @@ class NormalizationOp(FusedOp):
             (ended,) = evaluate_region(finish, [wide, *scalars], values)
             scalars.append(np.broadcast_to(ended, space))
         (result,) = evaluate_region(self.body, scalars, values)
-        return [np.broadcast_to(result, space).astype(numpy_dtype(element_of(self.output.type)))]
+        whole = np.broadcast_to(result, space).astype(numpy_dtype(element_of(self.output.type)))
+        kept = rank(self.output.type)
+        return [whole[(..., *(0 for _ in space[kept:]))]]

@@ -10,7 +10,7 @@ from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.reduction import neutral
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.tensor_types import dims, element_name
+from mlirt.dialects.tensor_types import element_name
 from mlirt.kernels.lib.language import build, kernel
 from mlirt.kernels.lib.language.words import Box, parallel, reduction
 from mlirt.kernels.lib.loops.block_lanes import number
@@ -24,7 +24,7 @@ PRIORITY = 0
 
 
 def lower(op: NormalizationOp, lowering: Lowering) -> bool:
-    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`."""
+    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; of reduced rows one result each."""
     _Rows(op, lowering).write()
     return True
 
@@ -35,17 +35,20 @@ class _Rows:
     def __init__(self, op: NormalizationOp, lowering: Lowering) -> None:
         self.op = op
         self.k: KernelBuilder = lowering.kernel("normalization")
-        space, places, axes = dims(op.output.type), lowering.placements, integers(op.axes)
+        space, places, axes = op.space(), lowering.placements, integers(op.axes)
         order = [*(axis for axis in range(len(space)) if axis not in axes), *axes]
         border = len(space) - len(axes)
         inputs = [
             affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)
         ]
+        result = whole(op.output, lowering)
+        result = Affine(op.output, (*result.steps, *(0 for _ in op.reduced.dims())), result.offset)
         operands = [
-            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset)
-            for one in (*inputs, whole(op.output, lowering))
+            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset) for one in (*inputs, result)
         ]
-        nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border).ordered(-1, border)
+        self.is_reduced = bool(op.reduced.dims())
+        nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border)
+        nest = nest.ordered(0 if self.is_reduced else -1, border)
         self.code = NestCode(self.k, collapse(nest, borders=frozenset({border})))
         self.outer, row = self.code.split(border)
         self.row = row or [1]
@@ -73,8 +76,11 @@ class _Rows:
 
                 total = reduction(ReduceKind(kind.value), Box(self.row), init, summand)
                 totals = [*totals, self._inline(finish, [total], here, [], shared, totals)]
-            for at in parallel(self.row):
-                code.store(self._inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
+            if self.is_reduced:
+                code.store(self._inline(op.body, [], here, [], shared, totals), len(op.inputs), here)
+            else:
+                for at in parallel(self.row):
+                    code.store(self._inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
 
     def _is_used(self, position: int) -> bool:
         """Whether a region reads an input."""

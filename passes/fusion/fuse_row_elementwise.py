@@ -224,6 +224,7 @@ def _ended_normalization(
         result,
         body,
         stages,
+        op.reduced.dims(),
     )
     made.attributes = dict(op.attributes)
     return made

@@ -18,11 +18,19 @@ from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
-from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.dialects.target import Target
+from mlirt.dialects.tensor_types import byte_width, dims, element_of
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.options import option
 from mlirt.passes.remarks import applied, declined
 
 Places = Mapping[str, Dim]
+End = PointwiseOp | ReductionOp
+
+_BLOCK_BYTES = 1.0e5  # that a block reads in a microsecond
+_BYTES = 3.5e6  # that all of them do
+_LAUNCH = 1.5  # microseconds
+_SPLIT = 64 * 1024  # elements of a row, from which on a reduction of its own is two launches
 
 
 @dataclass(frozen=True)
@@ -30,8 +38,10 @@ class FuseRowReductionsPass(ModulePass):
     """Turn chains such as mean, variance, scaled difference into one `fused.normalization`.
 
     A pointwise op takes in the reductions whose results it repeats along rows of its own space, and the reductions that
-    those read in turn, where nobody else reads them. Rows longer than `longest`, or of unknown length, stay apart:
-    separate launches spread them better.
+    those read in turn, where nobody else reads them. So does a reduction with those of the rows that it reduces itself,
+    as in a logarithm of a sum of exponentials: the result has one element for each row then. Rows of unknown length
+    stay apart, and those longer than `longest` where separate launches spread them better: where the blocks that have a
+    row each take longer than all processors of the `device` with a launch for each step.
 
     Before:
 
@@ -48,43 +58,59 @@ class FuseRowReductionsPass(ModulePass):
     name = "fuse-row-reductions"
 
     longest: int = option(16384, at_least=1)
+    device: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        processors = Target("cuda", device=self.device).gpu.processors
         for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, PointwiseOp) and len(inner.outputs) == 1:
-                    chain = _Chain(inner)
-                    if not chain.members:
-                        if any(isinstance(value.owner, ReductionOp) for value in inner.inputs):
-                            declined(inner, "the reductions are not of its own rows, or have other readers")
-                    elif self._is_short(chain):
-                        chain.replace()
-                    else:
-                        declined(inner, f"rows are longer than {self.longest}, or of unknown length")
+            known = typical_values(block)
+            for kind in (PointwiseOp, ReductionOp):  # what ends a whole chain comes first
+                for inner in list(block.ops):
+                    if isinstance(inner, kind) and len(inner.results) == 1:
+                        self._fuse(inner, processors, known)
 
-    def _is_short(self, chain: _Chain) -> bool:
-        space = dims(chain.end.outputs[0].type)
-        length = product([space[axis] for axis in chain.axes])
-        return isinstance(length, int) and 1 < length <= self.longest
+    def _fuse(self, inner: End, processors: int, known: Mapping[str, int]) -> None:
+        chain = _Chain(inner)
+        if not chain.members:
+            if any(isinstance(value.owner, ReductionOp) for value in inner.inputs):
+                declined(inner, "the reductions are not of its own rows, or have other readers")
+        elif self._is_short(chain, processors, known):
+            chain.replace()
+        else:
+            declined(inner, f"rows are longer than {self.longest}, or of unknown length")
+
+    def _is_short(self, chain: _Chain, processors: int, known: Mapping[str, int]) -> bool:
+        lengths = [chain.space[axis] for axis in chain.axes]
+        length = product(lengths)
+        if not isinstance(length, int) or length <= 1:
+            return False
+        if length <= self.longest:
+            return True
+        rows = typical(product(size for axis, size in enumerate(chain.space) if axis not in chain.axes), known)
+        passes, moved = len(chain.members) + 1, length * byte_width(_element(chain.end.results[0]))
+        own = max(-(-rows // processors) * moved / _BLOCK_BYTES, rows * moved / _BYTES) * passes
+        launches = passes + (length > _SPLIT) * (len(chain.members) + chain.reduces)
+        return own <= launches * _LAUNCH + rows * moved / _BYTES * passes
 
 
 class _Chain:
-    """The reductions that a pointwise op can take in, in their order, and where each lies in its space."""
+    """The reductions that an op can take in, in their order, and where each lies in its space."""
 
-    def __init__(self, end: PointwiseOp) -> None:
+    def __init__(self, end: End) -> None:
         self.end = end
-        self.axes: tuple[int, ...] = ()
+        self.reduces = isinstance(end, ReductionOp)
+        self.space = (*dims(end.results[0].type), *(end.reduced.dims() if isinstance(end, ReductionOp) else ()))
+        kept = len(dims(end.results[0].type))
+        self.axes: tuple[int, ...] = tuple(range(kept, len(self.space)))
         self.members: dict[ReductionOp, Places] = {}
         self._refused: set[ReductionOp] = set()
-        if any(isinstance(op, IndexOp) for op in end.body.block.ops):
+        if any(isinstance(op, IndexOp) for region in end.regions for op in region.block.ops):
             return
-        self._find(list(zip(end.inputs, end.access, strict=True)), {f"d{a}": iteration(a) for a in range(self._rank)})
+        if self.reduces and not all(isinstance(size, int) and size > 1 for size in self.space[kept:]):
+            return
+        self._find(_reads(end), {f"d{a}": iteration(a) for a in range(len(self.space))})
         self._drop_shared()
         self.members = {op: self.members[op] for op in self._in_their_order()}
-
-    @property
-    def _rank(self) -> int:
-        return rank(self.end.outputs[0].type)
 
     def _in_their_order(self) -> list[ReductionOp]:
         """The members as they stand in the block. All stand in front of the end, and most not far from it."""
@@ -103,6 +129,8 @@ class _Chain:
             if not isinstance(op, ReductionOp) or op.parent is not self.end.parent:
                 continue
             at = [substitute(index, places) for index in access.indices()]
+            if self.reduces:  # whose extra operands are read by other indices than its inputs are
+                at = [0 if size == 1 else index for index, size in zip(at, dims(value.type), strict=True)]
             own = self._places(op, at)
             if own is None or op in self._refused or self.members.setdefault(op, own) != own:
                 self._refused.add(op)
@@ -112,8 +140,8 @@ class _Chain:
             self._find(list(zip(op.extras, op.extra_access, strict=True)), own)
 
     def _places(self, op: ReductionOp, at: Sequence[Dim]) -> Places | None:
-        """A reduction's iteration dimensions in the space of the pointwise op; None where its rows are others."""
-        space = dims(self.end.outputs[0].type)
+        """A reduction's iteration dimensions in the space of the end; None where its rows are others."""
+        space = self.space
         kept = [index for index in at if not isinstance(index, int)]
         names = [next(iter(symbols(index)), "") for index in kept]
         if any(
@@ -154,7 +182,7 @@ class _Chain:
         """Put the normalisation in the place of the pointwise op."""
         end, block = self.end, self.end.parent
         assert block is not None
-        whole: Places = {f"d{axis}": iteration(axis) for axis in range(self._rank)}
+        whole: Places = {f"d{axis}": iteration(axis) for axis in range(len(self.space))}
         inputs: dict[tuple[SSAValue, AccessAttr], None] = {}
         for reads, places in [*((_reads(op), places) for op, places in self.members.items()), (_reads(end), whole)]:
             for value, access in reads:
@@ -163,30 +191,39 @@ class _Chain:
         slots = {key: position for position, key in enumerate(inputs)}
         totals: dict[SSAValue, int] = {op.output: position for position, op in enumerate(self.members)}
         stages: list[Region] = []
-        for position, (op, places) in enumerate(self.members.items()):
+        steps = {**self.members, **({end: whole} if isinstance(end, ReductionOp) else {})}
+        for position, (op, places) in enumerate(steps.items()):
             args = [*(_element(value) for value, _ in slots), *(_element(total) for total in list(totals)[:position])]
             count = len(op.inputs)
             stages.append(_region(op.body, args, 0, _slots(_reads(op)[:count], places, slots, totals)))
             accumulator = op.epilogue.block.args[0].type
             extras = _slots(_reads(op)[count:], places, slots, totals)
             stages.append(_region(op.epilogue, [accumulator, *args], 1, [-1, *extras]))
+        result = end.results[0]
         args = [*(_element(value) for value, _ in slots), *map(_element, totals)]
-        body = _region(end.body, args, 0, _slots(_reads(end), whole, slots, totals))
-        kinds = [op.kind.data for op in self.members]
+        if isinstance(end, ReductionOp):
+            args.append(_element(result))
+            last = Block(arg_types=args)
+            last.add_op(YieldOp(operands=[[last.args[-1]]]))
+            body = Region(last)
+        else:
+            body = _region(end.body, args, 0, _slots(_reads(end), whole, slots, totals))
+        kinds = [op.kind.data for op in steps]
         access = [access for _, access in slots]
         values = [value for value, _ in slots]
-        made = NormalizationOp(values, access, self.axes, kinds, end.outputs[0].type, body, stages)
+        reduced = end.reduced.dims() if isinstance(end, ReductionOp) else ()
+        made = NormalizationOp(values, access, self.axes, kinds, result.type, body, stages, reduced)
         made.location = fuse(*self.members, end)
         applied(made)
-        made.output.name_hint = end.outputs[0].name_hint
+        made.output.name_hint = result.name_hint
         block.insert_op_before(made, end)
-        end.outputs[0].replace_all_uses_with(made.output)
+        result.replace_all_uses_with(made.output)
         for op in (end, *reversed(self.members)):
             op.detach()
             op.erase()
 
 
-def _reads(op: PointwiseOp | ReductionOp) -> list[tuple[SSAValue, AccessAttr]]:
+def _reads(op: End) -> list[tuple[SSAValue, AccessAttr]]:
     """The operands with their accesses, extras last."""
     reads = list(zip(op.inputs, op.access, strict=True))
     return reads if isinstance(op, PointwiseOp) else [*reads, *zip(op.extras, op.extra_access, strict=True)]

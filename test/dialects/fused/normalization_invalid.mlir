@@ -79,3 +79,37 @@ func.func @normalization_c5(%x: tensor<4x9xf32>) {
   }
   func.return
 }
+
+// -----
+
+func.func @normalization_c4_reduced(%x: tensor<4x9xf32>) {
+  // expected-error@+1 {{C4: fused.normalization has axes [0] of tensor<4xf32> and rows of}}
+  %y = fused.normalization %x {access = [#fused.access<["d0", "d1"]>], axes = array<i64: 0>, kinds = [#fused<reduction_kind add>], reduced = #trt.dims<["9"]>} : (tensor<4x9xf32>) -> tensor<4xf32> {
+  ^bb0(%0: f32, %1: f32):
+    fused.yield %1 : f32
+  } {
+  ^bb0(%2: f32):
+    fused.yield %2 : f32
+  } {
+  ^bb0(%3: f32, %4: f32):
+    fused.yield %3 : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @normalization_c5_reduced(%x: tensor<4x9xf32>) {
+  // expected-error@+1 {{C5: the body of fused.normalization uses an input that differs within the row}}
+  %y = fused.normalization %x {access = [#fused.access<["d0", "d1"]>], axes = array<i64: 1>, kinds = [#fused<reduction_kind add>], reduced = #trt.dims<["9"]>} : (tensor<4x9xf32>) -> tensor<4xf32> {
+  ^bb0(%0: f32, %1: f32):
+    fused.yield %0 : f32
+  } {
+  ^bb0(%2: f32):
+    fused.yield %2 : f32
+  } {
+  ^bb0(%3: f32, %4: f32):
+    fused.yield %3 : f32
+  }
+  func.return
+}

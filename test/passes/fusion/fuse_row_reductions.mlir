@@ -42,14 +42,58 @@ func.func @image(%x: tensor<2x3x8x8xf32>) -> tensor<3x2x8x8xf32> {
 
 // -----
 
-// Long rows, and rows of other tensors than the result's, stay apart.
+// A few long rows, which separate launches spread over all processors, and rows of other tensors than the result's, stay apart.
 // CHECK-LABEL: @apart
 // CHECK-NOT: fused.normalization
-func.func @apart(%x: tensor<4x20000xf32>, %z: tensor<4x9xf32>) -> (tensor<4x20000xf32>, tensor<4x7xf32>) {
-  %m = trt.reduce avg %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x20000xf32>) -> tensor<4x1xf32>
-  %y = trt.elementwise sub %x, %m : (tensor<4x20000xf32>, tensor<4x1xf32>) -> tensor<4x20000xf32>
+func.func @apart(%x: tensor<4x2000000xf32>, %z: tensor<4x9xf32>) -> (tensor<4x2000000xf32>, tensor<4x7xf32>) {
+  %m = trt.reduce avg %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x2000000xf32>) -> tensor<4x1xf32>
+  %y = trt.elementwise sub %x, %m : (tensor<4x2000000xf32>, tensor<4x1xf32>) -> tensor<4x2000000xf32>
   %n = trt.reduce avg %z {axes = array<i64: 1>, keep_dims = true} : (tensor<4x9xf32>) -> tensor<4x1xf32>
   %c = trt.constant {value = dense<1.0> : tensor<4x7xf32>} : tensor<4x7xf32>
   %w = trt.elementwise sub %c, %n : (tensor<4x7xf32>, tensor<4x1xf32>) -> tensor<4x7xf32>
-  func.return %y, %w : tensor<4x20000xf32>, tensor<4x7xf32>
+  func.return %y, %w : tensor<4x2000000xf32>, tensor<4x7xf32>
+}
+
+// -----
+
+// Longer rows are one launch where a block for each takes no longer than launches for each step.
+// CHECK-LABEL: @long_rows
+// CHECK-NOT: fused.reduction
+// CHECK: fused.normalization
+func.func @long_rows(%x: tensor<16x30000xf32>) -> tensor<16x30000xf32> {
+  %m = trt.reduce avg %x {axes = array<i64: 1>, keep_dims = true} : (tensor<16x30000xf32>) -> tensor<16x1xf32>
+  %y = trt.elementwise sub %x, %m : (tensor<16x30000xf32>, tensor<16x1xf32>) -> tensor<16x30000xf32>
+  func.return %y : tensor<16x30000xf32>
+}
+
+// -----
+
+// A reduction takes in another one of the same rows: the logarithm of a sum of exponentials is one launch, as far as
+// it has no other reader.
+// CHECK-LABEL: @log_sum_exp
+// CHECK-NOT: fused.reduction
+// CHECK: [[Y:%.*]] = fused.normalization %x {access = [#fused.access<["d0", "d2"]>], axes = array<i64: 2>, kinds = [#fused<reduction_kind max>, #fused<reduction_kind add>], reduced = #trt.dims<["8"]>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+// CHECK: func.return [[Y]]
+func.func @log_sum_exp(%x: tensor<4x8xf32>) -> tensor<4x1xf32> {
+  %m = trt.reduce max %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %d = trt.elementwise sub %x, %m : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %e = trt.unary exp %d : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = trt.reduce sum %e {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %y = trt.unary log %s : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  func.return %y : tensor<4x1xf32>
+}
+
+// -----
+
+// A maximum that somebody else reads too stays a launch of its own.
+// CHECK-LABEL: @shared_maximum
+// CHECK: [[M:%.*]] = fused.reduction max(%x)
+// CHECK: fused.reduction add(
+// CHECK-NOT: fused.normalization
+func.func @shared_maximum(%x: tensor<4x8xf32>) -> (tensor<4x1xf32>, tensor<4x1xf32>) {
+  %m = trt.reduce max %x {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %d = trt.elementwise sub %x, %m : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %e = trt.unary exp %d : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = trt.reduce sum %e {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  func.return %s, %m : tensor<4x1xf32>, tensor<4x1xf32>
 }
