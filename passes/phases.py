@@ -212,7 +212,13 @@ PHASES = (
         "layout",
         "how each tensor lies in memory",
         (
-            Step("expand-deconvolution", "convolutions have fast kernels, and layouts that fit them"),
+            Step("expand-deconvolution", "convolutions have fast kernels, and layouts that fit them", "cpu"),
+            Step("expand-deconvolution", "matrix units read floats in convolutions alone", "cuda", "tf32"),
+            Step(
+                "expand-deconvolution{only_direct=true}",
+                "convolutions have fast kernels; where results interleave, others write all of them in one launch",
+                "cuda",
+            ),
             Step("expand-volume-convolution", "blocks are for images: slices of volumes become images", "cpu"),
             Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
             Step("merge-convolution-groups{lanes={lanes}}", "a block of channels must not have several groups", "cpu"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -19,14 +18,17 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, floor_div, product, substitute
-from mlirt.dialects.tensor_types import dims, element_of, tensor
+from mlirt.dialects.tensor_types import dims, element_of, is_float, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
+from mlirt.kernels.lib.deconvolution_phases import (
+    PhaseAxis,
+    phase_axes,
+    remainder_kernels,
+    undilated,
+    undilated_windows,
+)
 from mlirt.passes.layout.convolution_rewriting import in_front_of, replace
-
-if TYPE_CHECKING:
-    from mlirt.dialects.tensor_op import Array
-
 
 @dataclass(frozen=True)
 class ExpandDeconvolutionPass(ModulePass):
@@ -38,6 +40,9 @@ class ExpandDeconvolutionPass(ModulePass):
     convolution has the epilogue. Where the first position is none of remainder 0, remainders that lie in front of it
     are those of the next step, if the window has room for that; else, and where the last step has not all remainders,
     the interleaved result is cropped.
+
+    With `only-direct` just those are rewritten that become one convolution, also in half precision: a GPU has kernels
+    that compute all remainders and write them to their places.
 
     Before:
 
@@ -54,132 +59,47 @@ class ExpandDeconvolutionPass(ModulePass):
 
     name = "expand-deconvolution"
 
+    only_direct: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         store = weights_of(ctx)
         for block in tensor_blocks(op):
             for inner in list(block.ops):
                 if isinstance(inner, ConvolutionOp) and inner.transposed.value.data:
-                    _expand(inner, store)
+                    _expand(inner, store, only_direct=self.only_direct)
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """One spatial dimension: `positions` steps of the convolution, the first of which is step `first` of the
-    deconvolution, give `positions * stride` outputs, `cut` of which go off the front.
-    """
-
-    length: Dim
-    output: Dim
-    stride: int
-    window: int
-    pre: int
-
-    @property
-    def taps(self) -> int:
-        return -(-self.window // self.stride)
-
-    @property
-    def _before(self) -> int:
-        """Outputs of the first step that lie in front of the result."""
-        return self.pre - self.first * self.stride
-
-    @property
-    def is_shifted(self) -> bool:
-        """Whether the remainders in front of the result are those of the next step: the others leave a tap for it."""
-        room = self.taps - 1 - self.first
-        return 0 < self._before < self.stride and room > 0 and self._taps_of(self._before) < self.taps
-
-    def _taps_of(self, remainder: int) -> int:
-        return -(-(self.window - remainder) // self.stride)
-
-    @property
-    def first(self) -> int:
-        return min(self.pre // self.stride, self.taps - 1)
-
-    @property
-    def cut(self) -> int:
-        return 0 if self.is_shifted else self._before
-
-    @property
-    def positions(self) -> Dim:
-        return floor_div(self.output - 1 + self.cut, self.stride) + 1
-
-    @property
-    def pre_padding(self) -> int:
-        return self.taps - 1 - self.first - self.is_shifted
-
-    @property
-    def post_padding(self) -> Dim:
-        return self.positions - self.length + self.taps - 1 - self.pre_padding
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the steps give the result and nothing around it."""
-        return self.cut == 0 and self.positions * self.stride == self.output
-
-    def source(self, remainder: int, tap: int) -> int:
-        """Which tap of the kernel is a tap of the convolution for a remainder; one outside of it stands for zero."""
-        if self.is_shifted:
-            late, remainder = divmod(remainder + self._before, self.stride)
-            tap += 1 - late
-        return remainder + self.stride * (self.taps - 1 - tap)
-
-
-def _expand(op: ConvolutionOp, store: WeightStore) -> None:
-    owner = op.kernel.owner
-    if not isinstance(owner, ConstantOp) or not isinstance(element_of(op.input.type), Float32Type):
+def _expand(op: ConvolutionOp, store: WeightStore, *, only_direct: bool) -> None:
+    owner, element = op.kernel.owner, element_of(op.input.type)
+    wanted = (element == element_of(op.kernel.type) and is_float(element)) if only_direct else element == f32
+    if not isinstance(owner, ConstantOp) or not wanted:
         return
-    kernel = _undilated(owner.array(store), [dilation for _, dilation, _, _ in op.spatial()])
-    windows = kernel.shape[2:]
-    lengths, outputs = dims(op.input.type)[2:], dims(op.output.type)[2:]
-    axes = [
-        _Axis(length, output, stride, window, pre)
-        for length, output, window, (stride, _, pre, _) in zip(lengths, outputs, windows, op.spatial(), strict=True)
-    ]
-    padding = [axis.post_padding for axis in axes if isinstance(axis.post_padding, int)]
-    if len(padding) != len(axes) or any(pad < 0 for pad in padding):
+    axes = phase_axes(op, undilated_windows(op, [int(str(size)) for size in dims(op.kernel.type)[2:]]))
+    if axes is None or (only_direct and not _is_direct(op, axes)):
         return
-    packed = _remainder_kernels(kernel, axes, op.groups.value.data)
+    kernel = undilated(owner.array(store), [dilation for _, dilation, _, _ in op.spatial()])
+    packed = remainder_kernels(kernel, axes, op.groups.value.data)
     made = ConstantOp.from_array(packed, store, f"{op.kernel.name_hint or 'kernel'} by remainder", owner.location)
-    _rewrite(op, made, axes, padding)
+    _rewrite(op, made, axes)
 
 
-def _undilated(kernel: Array, dilations: Sequence[int]) -> Array:
-    """The kernel of dilation 1 that has zeros between the taps."""
-    import numpy as np
-
-    windows = [(size - 1) * dilation + 1 for size, dilation in zip(kernel.shape[2:], dilations, strict=True)]
-    result = np.zeros((*kernel.shape[:2], *windows), kernel.dtype)
-    result[(..., *(slice(None, None, dilation) for dilation in dilations))] = kernel
-    return result
+def _is_whole(op: ConvolutionOp, axes: Sequence[PhaseAxis]) -> bool:
+    """Whether the positions of the convolution give the result and nothing around it, whose places nobody asks for."""
+    return all(axis.is_whole for axis in axes) and not _asks_for_places(op)
 
 
-def _remainder_kernels(kernel: Array, axes: Sequence[_Axis], groups: int) -> Array:
-    """`[groups * remainders * k / groups, c / groups, taps..]` from `[c, k / groups, window..]`."""
-    import numpy as np
-
-    per_group = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
-    taps = [axis.taps for axis in axes]
-    remainders = [axis.stride for axis in axes]
-    result = np.zeros((groups, *remainders, kernel.shape[1], per_group.shape[1], *taps), kernel.dtype)
-    for remainder in np.ndindex(*remainders):
-        for position in np.ndindex(*taps):
-            source = [a.source(r, p) for r, p, a in zip(remainder, position, axes, strict=True)]
-            if all(0 <= s < a.window for s, a in zip(source, axes, strict=True)):
-                picked = per_group[(slice(None), slice(None), slice(None), *source)]
-                result[(slice(None), *remainder, slice(None), slice(None), *position)] = picked.transpose(0, 2, 1)
-    return result.reshape(-1, per_group.shape[1], *taps)
+def _is_direct(op: ConvolutionOp, axes: Sequence[PhaseAxis]) -> bool:
+    return _is_whole(op, axes) and all(axis.stride == 1 for axis in axes)
 
 
-def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], padding: Sequence[int]) -> None:
+def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[PhaseAxis]) -> None:
     batch, channels = dims(op.output.type)[:2]
     accumulator, count = op.epilogue.block.args[0].type, len(axes)
     positions = [axis.positions for axis in axes]
     strides = [axis.stride for axis in axes]
     insert = in_front_of(op)
     kernel_value = insert(kernel)
-    is_whole = all(axis.is_whole for axis in axes) and not _asks_for_places(op)
-    is_direct = is_whole and product(strides) == 1
+    is_whole, is_direct = _is_whole(op, axes), _is_direct(op, axes)
     joined = insert(
         ConvolutionOp(
             op.input,
@@ -189,7 +109,7 @@ def _rewrite(op: ConvolutionOp, kernel: ConstantOp, axes: Sequence[_Axis], paddi
             stride=[1] * count,
             dilation=[1] * count,
             pre_padding=[axis.pre_padding for axis in axes],
-            post_padding=padding,
+            post_padding=[int(str(axis.post_padding)) for axis in axes],
             groups=op.groups.value.data,
             extras=op.extras if is_direct else (),
             access=list(op.access) if is_direct else (),
@@ -202,7 +122,7 @@ def _asks_for_places(op: ConvolutionOp) -> bool:
     return any(isinstance(inner, IndexOp) for inner in op.epilogue.block.ops)
 
 
-def _interleaved(op: ConvolutionOp, joined: SSAValue, axes: Sequence[_Axis], *, ends_here: bool) -> SSAValue:
+def _interleaved(op: ConvolutionOp, joined: SSAValue, axes: Sequence[PhaseAxis], *, ends_here: bool) -> SSAValue:
     """The results of all remainders in their places, and behind the epilogue."""
     batch, channels = dims(op.output.type)[:2]
     accumulator, count, insert = op.epilogue.block.args[0].type, len(axes), in_front_of(op)

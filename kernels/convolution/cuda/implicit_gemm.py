@@ -86,7 +86,7 @@ def _is_scattered(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 
 def _steps(window: Window, shape: WarpTile) -> int:
-    return _ordered(window, shape.depth).steps(shape.depth)
+    return ordered(window, shape.depth).steps(shape.depth)
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -94,7 +94,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     plan = None if found is None else found.problem.plan(lowering.choice(op))
     if found is None or plan is None:
         return False
-    window = _ordered(found.window, plan.shape.depth)
+    window = ordered(found.window, plan.shape.depth)
     half = is_half(plan.element)
     groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
     order = partial(pack, window, plan.shape.rows, plan.shape.depth, groups, transposed=transposed, by_depth=not half)
@@ -176,7 +176,7 @@ def _window(op: ConvolutionOp, channels: int, groups: int, lowering: Lowering) -
     return Window(op, channels, groups, is_flat=False, wide=wide)
 
 
-def _ordered(window: Window, depth: int) -> Window:
+def ordered(window: Window, depth: int) -> Window:
     """Lines without gaps where tiles would else be mostly empty."""
     padded = window.tiles_per_tap(depth) * depth
     flat = window.taps > 1 and padded > _MAX_PADDING_RATIO * window.channels
