@@ -56,8 +56,8 @@ class NormalizationOp(FusedOp):
     the axes, and the body is evaluated once for a row. A maximum and a sum of exponentials are a logarithm of these.
 
     C1: one access per input. C2: two stages per kind. C3: the body takes the inputs and all totals and yields an
-    element of the result. C4: `axes` are different axes of the iteration space, with `reduced` just its last ones. C5: the
-    second region of a stage, and with `reduced` the body, only use inputs that are the same for the whole row.
+    element of the result. C4: `axes` are different axes of the iteration space, with `reduced` just its last ones. C5:
+    the second region of a stage, and with `reduced` the body, only use inputs that are the same for the whole row.
     """
 
     name = "fused.normalization"

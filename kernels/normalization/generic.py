@@ -24,7 +24,7 @@ PRIORITY = 0
 
 
 def lower(op: NormalizationOp, lowering: Lowering) -> bool:
-    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; of reduced rows one result each."""
+    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; reduced rows have one result."""
     _Rows(op, lowering).write()
     return True
 

@@ -15,10 +15,11 @@ from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.locations import fuse
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
-from mlirt.dialects.target import Target
+from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.options import option
@@ -27,7 +28,9 @@ from mlirt.passes.remarks import applied, declined
 Places = Mapping[str, Dim]
 End = PointwiseOp | ReductionOp
 
-_BLOCK_BYTES = 1.0e5  # that a block reads in a microsecond
+_BLOCK_BYTES = 1.0e5  # that a block reads in a microsecond, as much at once as its threads hold
+_LOOP_BYTES = 4.0e4  # that it reads in a loop
+_HELD = 64 * 1024  # elements that the threads of a block hold
 _BYTES = 3.5e6  # that all of them do
 _LAUNCH = 1.5  # microseconds
 _SPLIT = 64 * 1024  # elements of a row, from which on a reduction of its own is two launches
@@ -61,25 +64,25 @@ class FuseRowReductionsPass(ModulePass):
     device: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        processors = Target("cuda", device=self.device).gpu.processors
+        device = Target("cuda", device=self.device).gpu
         for block in tensor_blocks(op):
             known = typical_values(block)
             for kind in (PointwiseOp, ReductionOp):  # what ends a whole chain comes first
                 for inner in list(block.ops):
                     if isinstance(inner, kind) and len(inner.results) == 1:
-                        self._fuse(inner, processors, known)
+                        self._fuse(inner, device, known)
 
-    def _fuse(self, inner: End, processors: int, known: Mapping[str, int]) -> None:
+    def _fuse(self, inner: End, device: GpuDevice, known: Mapping[str, int]) -> None:
         chain = _Chain(inner)
         if not chain.members:
             if any(isinstance(value.owner, ReductionOp) for value in inner.inputs):
                 declined(inner, "the reductions are not of its own rows, or have other readers")
-        elif self._is_short(chain, processors, known):
+        elif self._is_short(chain, device, known):
             chain.replace()
         else:
             declined(inner, f"rows are longer than {self.longest}, or of unknown length")
 
-    def _is_short(self, chain: _Chain, processors: int, known: Mapping[str, int]) -> bool:
+    def _is_short(self, chain: _Chain, device: GpuDevice, known: Mapping[str, int]) -> bool:
         lengths = [chain.space[axis] for axis in chain.axes]
         length = product(lengths)
         if not isinstance(length, int) or length <= 1:
@@ -87,10 +90,22 @@ class FuseRowReductionsPass(ModulePass):
         if length <= self.longest:
             return True
         rows = typical(product(size for axis, size in enumerate(chain.space) if axis not in chain.axes), known)
-        passes, moved = len(chain.members) + 1, length * byte_width(_element(chain.end.results[0]))
-        own = max(-(-rows // processors) * moved / _BLOCK_BYTES, rows * moved / _BYTES) * passes
-        launches = passes + (length > _SPLIT) * (len(chain.members) + chain.reduces)
-        return own <= launches * _LAUNCH + rows * moved / _BYTES * passes
+        bytes_ = length * byte_width(_element(chain.end.results[0]))
+        steps = len(chain.members) + chain.reduces
+        apart = (len(chain.members) + 1) * (_LAUNCH + rows * bytes_ / _BYTES) + (length > _SPLIT) * steps * _LAUNCH
+        return _together(device, rows, length, bytes_, steps + 1) <= apart
+
+
+def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: int) -> float:
+    """Microseconds for rows of so many elements and bytes that a block or a cluster has each: read once where their
+    threads hold them, else again in each pass.
+    """
+    clusters = device.clusters if device.arch == HOPPER else (device.processors,)
+    blocks = max((1 << number for number, places in enumerate(clusters) if rows <= places), default=1)
+    rounds = -(-rows // device.processors) if blocks == 1 else 1
+    if length <= _HELD * blocks:
+        return _LAUNCH + max(rounds * bytes_ / blocks / _BLOCK_BYTES, rows * bytes_ / _BYTES) * min(passes, 2)
+    return _LAUNCH + max(rounds * bytes_ / blocks / _LOOP_BYTES, rows * bytes_ / _BYTES) * passes
 
 
 class _Chain:

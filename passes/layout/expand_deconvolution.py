@@ -30,6 +30,7 @@ from mlirt.kernels.lib.deconvolution_phases import (
 )
 from mlirt.passes.layout.convolution_rewriting import in_front_of, replace
 
+
 @dataclass(frozen=True)
 class ExpandDeconvolutionPass(ModulePass):
     """Rewrite float32 deconvolutions with constant kernels as convolutions, which have fast kernels.

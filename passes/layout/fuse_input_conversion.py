@@ -114,8 +114,7 @@ def _pays(reader: ConvolutionOp | MatmulOp, conversion: PointwiseOp, costs: Cost
     more = costs.moved(before) - costs.moved(after)
     if isinstance(reader, ConvolutionOp):
         plain, last = costs.convolution(reader)
-        launches = [costs.launched(before, after) + plain, costs.launched(before, after) + costs.transposed(after) + last]
-        return plain + more <= min(launches)
+        return plain + more <= costs.launched(before, after) + min(plain, costs.transposed(after) + last)
     *batch, rows, columns = dims(reader.output.type)
     depth = dims(reader.lhs.type)[-2 if reader.transpose_lhs.value.data else -1]
     loaded, copied = costs.product_rates()

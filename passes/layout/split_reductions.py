@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -15,10 +16,11 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.symbolic import Dim, substitute, symbols
-from mlirt.dialects.target import Target
+from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
+from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.loops.loop_nest import total
 
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
 _MIN_THREAD_ELEMENTS = 16  # what a thread of any of the launches should combine
@@ -34,8 +36,9 @@ class SplitReductionsPass(ModulePass):
 
     Where neighbours in memory belong to different results, a thread has results of its own and walks across the rows.
     With few results that is slow: parts of the rows become results of a first reduction, in the type that sums have.
-    So do parts of rows that are longer than what the threads of a block can hold. Applied to the second one again until
-    that is short. The outermost reduced dimension is split, by a divisor.
+    So do parts of rows that are longer than what the threads of a block can hold, or those of a cluster, where the
+    device has clusters and a place for each row. Applied to the second one again until that is short. The outermost
+    reduced dimension is split, by a divisor.
 
     Before: `%y = fused.reduction add(%x) {access = [d1, d0], reduced = [65536]} : (tensor<65536x64xf16>) ->
     tensor<64xf16>`
@@ -48,18 +51,19 @@ class SplitReductionsPass(ModulePass):
     device: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        blocks = _BLOCKS * Target("cuda", device=self.device).gpu.processors
+        device = Target("cuda", device=self.device).gpu
+        blocks, clusters = _BLOCKS * device.processors, device.clusters if device.arch == HOPPER else ()
         for block in tensor_blocks(op):
             known = typical_values(block)
             todo = [one for one in block.ops if isinstance(one, ReductionOp)]
             while todo:
                 one = todo.pop()
-                parts = _parts(one, typical(element_count(one.output.type), known), blocks)
+                parts = _parts(one, typical(element_count(one.output.type), known), blocks, clusters)
                 if parts is not None:
                     todo.append(_split(one, *parts))
 
 
-def _parts(op: ReductionOp, results: int, blocks: int) -> tuple[int, int] | None:
+def _parts(op: ReductionOp, results: int, blocks: int, clusters: Sequence[int]) -> tuple[int, int] | None:
     """Into how many parts of which length the outermost reduced dimension is split; None for not at all."""
     first, *rest = op.reduced.dims() or (0,)
     if not isinstance(first, int) or not all(isinstance(size, int) for size in rest):
@@ -69,8 +73,33 @@ def _parts(op: ReductionOp, results: int, blocks: int) -> tuple[int, int] | None
     inner = 1
     for size in rest:
         inner *= int(str(size))
-    count = _parts_across(first, inner, results) if _crosses_rows(op) else _parts_along(first, inner, results, blocks)
+    if _crosses_rows(op):
+        count = _parts_across(first, inner, results)
+    elif _are_held(op, first * inner, results, clusters):
+        return None
+    else:
+        count = _parts_along(first, inner, results, blocks)
     return (count, first // count) if count > 1 else None
+
+
+def _are_held(op: ReductionOp, length: int, results: int, clusters: Sequence[int]) -> bool:
+    """Whether rows lie in one piece each, and the threads of a cluster for each hold them all at once."""
+    kept, sizes = rank(op.output.type), op.reduced.dims()
+    for value, access in zip(op.inputs, op.access, strict=True):
+        place = _steps(access, strides(value.type)[0], kept + len(sizes))[kept:]
+        pairs = zip(place, place[1:], sizes[1:], strict=False)
+        if any(step != after * size for step, after, size in pairs) or place[-1] not in (0, 1):
+            return False
+    return any(results <= places and length <= _ROW << number for number, places in enumerate(clusters))
+
+
+def _steps(access: AccessAttr, steps: Sequence[Dim], count: int) -> list[Dim]:
+    """How far an operand moves with each of `count` iteration dimensions."""
+    indices = access.indices()
+    return [
+        total([coefficient_of(index, f"d{axis}") * step for index, step in zip(indices, steps, strict=True)])
+        for axis in range(count)
+    ]
 
 
 def _parts_across(first: int, inner: int, results: int) -> int:

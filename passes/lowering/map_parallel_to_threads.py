@@ -21,8 +21,8 @@ class MapParallelToThreadsPass(ModulePass):
     """Map every kernel that is not yet written for threads.
 
     Each thread takes an iteration, or a vector of up to 16 bytes of them. Where inner loops walk along a row, a team of
-    threads, from a few to a block, takes an iteration: it reads the row once into registers, or shares out the
-    iterations of longer and dynamic rows. Teams combine results by shuffles and shared memory, always in the same
+    threads, from a few to a block or a cluster, takes an iteration: it reads the row once into registers, or shares out
+    the iterations of longer and dynamic rows. Teams combine results by shuffles and shared memory, always in the same
     order. Indices are 32 bits wide where no buffer has 2**31 bytes.
 
     Before: `kernel.parallel (%n) { ^bb0(%i: index): .. }`
@@ -35,7 +35,7 @@ class MapParallelToThreadsPass(ModulePass):
     device: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        processors = Target("cuda", device=self.device).gpu.processors
+        device = Target("cuda", device=self.device).gpu
         launches: dict[str, list[LaunchOp]] = {}
         for inner in op.walk():
             if isinstance(inner, LaunchOp):
@@ -43,6 +43,6 @@ class MapParallelToThreadsPass(ModulePass):
         for func in list(op.body.block.ops):
             if isinstance(func, FuncOp) and is_structured(func):
                 own = launches.get(func.sym_name.data, [])
-                map_kernel(func, [LaunchSizes(func, launch) for launch in own], processors)
+                map_kernel(func, [LaunchSizes(func, launch) for launch in own], device)
             if isinstance(func, FuncOp) and (shared_bytes := shared_offsets(func)[1]):
                 func.attributes["shared_bytes"] = IntegerAttr(shared_bytes, i64)

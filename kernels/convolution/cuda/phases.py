@@ -1,7 +1,7 @@
 """Deconvolutions with strides on a GPU: the convolutions for all remainders of the output position in one launch.
 
-Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with every
-`s`-th tap of the kernel. Remainders are more rows of one product, which writes each to its own places; what the last
+Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with
+every `s`-th tap of the kernel. Remainders are more rows of one product, which writes each to its own places; what the last
 steps compute beyond the result is left out.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -176,8 +176,8 @@ def _indices(
 
 def _exists(op: ConvolutionOp, k: KernelBuilder, nest: Nest, at: Sequence[SSAValue]) -> SSAValue | None:
     """Whether places along the spatial axes are inside of the result."""
-    sizes = dims(op.output.type)
-    conditions = [
-        k.compare("ult", place, k.size(sizes[axes[0]])) for place, axes in zip(at, nest.groups, strict=True) if axes[0] > 1
-    ]
-    return reduce(k.both, conditions, None)
+    sizes, condition = dims(op.output.type), None
+    for place, axes in zip(at, nest.groups, strict=True):
+        if axes[0] > 1:
+            condition = k.both(condition, k.compare("ult", place, k.size(sizes[axes[0]])))
+    return condition

@@ -142,7 +142,8 @@ def _wide(factor: Factor, lowering: Lowering) -> int:
 
 def _is_async(factor: Factor, plan: Plan, lowering: Lowering) -> bool:
     element = element_of(factor.value.type)
-    return _wide(factor, lowering) * byte_width(element) >= MIN_COPY and (element == plan.element or not is_half(plan.element))
+    is_rounded = element == f32 and is_half(plan.element)
+    return _wide(factor, lowering) * byte_width(element) >= MIN_COPY and not is_rounded
 
 
 def _applies(sizes: Sizes, left: Factor, right: Factor) -> bool:

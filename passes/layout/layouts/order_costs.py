@@ -97,7 +97,11 @@ class Costs:
         return _RATES_WITH_TF32 if self.has_tf32 and groups == 1 else _RATES
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
-        """Whether a convolution reads single elements, wherever they lie: with few channels, or where it rounds them."""
+        """Whether a convolution reads single elements, wherever they lie: with few channels, where it rounds them, and
+        where its results interleave.
+        """
+        if op.transposed.value.data and is_float(element_of(op.input.type)):
+            return True
         if element_of(op.input.type) != element_of(op.kernel.type) and is_float(element_of(op.input.type)):
             return True  # rounded on its way through registers
         element = byte_width(element_of(op.input.type))

@@ -28,6 +28,7 @@ from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import (
     channels_last,
     dims,
+    element_count,
     element_of,
     is_float,
     memory_order,
@@ -36,7 +37,9 @@ from mlirt.dialects.tensor_types import (
     with_order,
 )
 from mlirt.passes.layout.layouts.io_borders import direct_values, is_io_border
-from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, Costs, is_constant_like
+from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, LAUNCH, Costs, is_constant_like
+
+_FEW_SUMS, _LONG_SUMS = 256 * 1024, 64  # as in `split-reductions`
 
 
 class Order(Enum):
@@ -165,9 +168,15 @@ def _softmax(op: Operation, costs: Costs) -> Choice:
 
 
 def _reduction(op: Operation, costs: Costs) -> Choice:
-    """Whatever the order of the operands, there is a way to read along memory."""
+    """Whatever the order of the operands, there is a way to read along memory.
+
+    Where the channels stay, they are neighbours with channels last: a few long sums across rows are two launches then.
+    """
     moved = costs.moved(*(value.type for value in op.operands))
-    return Choice(moved, moved if _image(op) else inf)
+    results, elements = (costs.number(element_count(of.type)) for of in (op.results[0], op.operands[0]))
+    reduces_pixels = _image(op) and dims(op.results[0].type)[1] != 1
+    again = LAUNCH if reduces_pixels and results < _FEW_SUMS and elements > _LONG_SUMS * results else 0.0
+    return Choice(moved, moved + again if _image(op) else inf)
 
 
 def _normalization(op: Operation, costs: Costs) -> Choice:

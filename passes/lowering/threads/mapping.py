@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.target import HOPPER
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
@@ -28,6 +31,7 @@ _SOME_ROWS = 8 * 1024  # the same, of short rows
 _SHORT_ROW = 16
 _TILE_ROWS, _TILE_COLUMNS = (8, 4, 2, 1), (4, 2, 1)
 _MAX_THREADS = 1024
+_MIN_CLUSTER_ELEMENTS = 32  # that each thread of a cluster should have of a row
 _TARGET_THREADS = 64 * 1024  # threads with which blocks may be larger
 _MAX_OPS_OF_LARGE_BLOCKS = 500  # ops of a thread that take many registers: smaller blocks leave fewer of them unused
 
@@ -42,6 +46,12 @@ class Shape:
     team: int = 1
     block: int = 256
     row: RowPlan | None = None
+    cluster: int = 1
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of a team: a cluster if there are several."""
+        return self.cluster if self.row is None else self.row.blocks
 
     @property
     def teams(self) -> int:
@@ -49,10 +59,10 @@ class Shape:
         return max(1, self.block // self.team)
 
 
-def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], processors: int) -> None:
-    """Map a kernel with one outer parallel loop, and set the grids of its launches on so many processors."""
-    outer = _outer_loop(func)
-    shape = _choose(outer, sizes, processors)
+def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) -> None:
+    """Map a kernel with one outer parallel loop, and set the grids of its launches on a device."""
+    outer, processors = _outer_loop(func), device.processors
+    shape = _choose(outer, sizes, processors, device.clusters if device.arch == HOPPER else ())
     old = func.body.block
     top = Block(arg_types=[arg.type for arg in old.args])
     mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, top.args, strict=True))
@@ -71,6 +81,9 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], processors: int) -> N
     old.erase(safe_erase=False)
     region.add_block(top)
     func.attributes["block_size"] = IntegerAttr(shape.block, i64)
+    if shape.blocks > 1:
+        func.attributes["cluster"] = IntegerAttr(shape.blocks, i64)
+        func.attributes["architecture"] = StringAttr(HOPPER)
     if all(_fits_narrow(one, count) for one, count in zip(sizes, counts, strict=True)) and sizes:
         func.attributes["index_bits"] = IntegerAttr(32, i64)
     for one, count in zip(sizes, counts, strict=True):
@@ -100,17 +113,21 @@ def _fits_narrow(sizes: LaunchSizes, count: Dim | None) -> bool:
 def _blocks(shape: Shape, count: Dim | None, processors: int) -> Dim:
     if count is None:
         return 8 * processors
-    if shape.team > 1 or shape.row is not None:
-        return ceil_div(count, shape.teams)
+    if shape.team > 1 or shape.row is not None:  # a team of several blocks is no iteration of each
+        return ceil_div(count, shape.teams) * shape.blocks
     return ceil_div(count, shape.block * shape.vector)
 
 
-def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int) -> Shape:
+def _choose(
+    outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int, clusters: Sequence[int]
+) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
     rows = launches[0].guess(outer.extents) if launches else _MAX_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
-    row = row_plan(outer, launches)
+    row = row_plan(outer, launches, clusters)
     if row is not None:
+        if row.blocks > 1:
+            return Shape(team=row.team, block=row.team // row.blocks, row=row)
         block = 128 if rows * row.team >= _TARGET_THREADS else 64
         return Shape(team=row.team, block=row.team if row.team > WARP else block, row=row)
     vector = vector_width(outer, launches)
@@ -131,7 +148,12 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int)
     team = 64
     while 2 * team <= min(length, _MAX_THREADS) and (team < 256 or rows < 2 * processors):
         team *= 2
-    return Shape(team=team, block=team)
+    known_rows = all(one.count(outer.extents) is not None for one in launches)
+    for number, places in enumerate(clusters if team == _MAX_THREADS and known_rows and not shared else ()):
+        blocks = 1 << number
+        if rows <= places and length >= blocks * _MAX_THREADS * _MIN_CLUSTER_ELEMENTS:
+            team = blocks * _MAX_THREADS
+    return Shape(team=team, block=min(team, _MAX_THREADS), cluster=max(1, team // _MAX_THREADS))
 
 
 def _block_for(count: int, vector: int) -> int:
@@ -166,8 +188,10 @@ def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp
     first, run, step = _worker(code, mapping, outer, shape, thread, block)
     if strided:
         code.loop(first, total, code.mul(step, code.value(GridSizeOp())), [], lambda i, _: iteration(i, run) or [])
-    elif shape.team == shape.block:
+    elif shape.team >= shape.block:
         iteration(first, run)
+        if shape.blocks > 1:
+            _end_cluster(code)
     else:
         code.when(code.compare("slt", first, total), lambda: iteration(first, run))
 
@@ -222,6 +246,9 @@ def _worker(
     if shape.team == 1:
         number = code.add(code.mul(block, shape.block), thread)
         made = ThreadBody(code, mapping) if shape.vector == 1 else VectorBody(code, mapping, outer, shape.vector)
+    elif shape.blocks > 1:
+        number = code.div(block, shape.blocks)
+        made = TeamBody(code, mapping, _member(code, shape, thread), shape.team, rereads=False, blocks=shape.blocks)
     elif shape.team == shape.block:
         number, made = block, TeamBody(code, mapping, thread, shape.team, _rereads(outer))
     else:
@@ -248,7 +275,7 @@ def _emit_rows(
     extents: Sequence[SSAValue],
 ) -> None:
     """Teams that hold rows: the last ones may have none, and repeat the last row without storing anything."""
-    number, exists = block, None
+    number, exists = code.div(block, row.blocks) if row.blocks > 1 else block, None
     if teams > 1:
         number = code.add(code.mul(block, teams), code.div(thread, row.team))
     if teams > 1 and (known(total) or 1) % teams:
@@ -258,7 +285,21 @@ def _emit_rows(
     for name, index in zip(outer.body.block.args, code.split(number, extents), strict=True):
         mapping[name] = index
     member = code.rem(thread, row.team) if teams > 1 else thread
+    if row.blocks > 1:
+        member = _member(code, Shape(team=row.team, block=row.team // row.blocks, row=row), thread)
     RowBody(code, mapping, member, row, exists).ops(outer.body.block)
+    if row.blocks > 1:
+        _end_cluster(code)
+
+
+def _member(code: CodeWriter, shape: Shape, thread: SSAValue) -> SSAValue:
+    """The number of a thread among those of its cluster."""
+    return code.add(code.mul(code.value(ClusterRankOp()), shape.block), thread)
+
+
+def _end_cluster(code: CodeWriter) -> None:
+    """No block may end while another one reads what it has kept."""
+    code.insert(ClusterBarrierOp())
 
 
 def is_structured(op: Operation) -> bool:

@@ -37,7 +37,7 @@ class RowBody(TeamBody):
         plan: RowPlan,
         exists: SSAValue | None,
     ) -> None:
-        super().__init__(code, mapping, member, plan.team, rereads=False)
+        super().__init__(code, mapping, member, plan.team, rereads=False, blocks=plan.blocks)
         self.plan, self.exists = plan, exists
         self.held: dict[_Place, list[SSAValue]] = {}
 

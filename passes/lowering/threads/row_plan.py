@@ -28,12 +28,15 @@ _MAX_OPS = 3000  # ops after unrolling
 
 @dataclass(frozen=True)
 class RowPlan:
-    """A team of threads holds a row: each has `count` vectors, `team` vectors apart."""
+    """A team of threads holds a row: each has `count` vectors, `team` vectors apart. The team may be those of several
+    `blocks`, which are a cluster.
+    """
 
     team: int
     vector: int
     count: int
     length: int
+    blocks: int = 1
 
     @property
     def is_partial(self) -> bool:
@@ -41,8 +44,12 @@ class RowPlan:
         return self.team * self.vector * self.count != self.length
 
 
-def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> RowPlan | None:
-    """How a team holds the row that the inner loops walk along; None where they do not, or the row is too long."""
+def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes], clusters: Sequence[int] = ()) -> RowPlan | None:
+    """How a team holds the row that the inner loops walk along; None where they do not, or the row is too long.
+
+    `clusters` says how many clusters of 1, 2, 4, .. blocks have a place at once, where the device has clusters: rows
+    that are too long for a block are held by one where each row has a place.
+    """
     loops = [op for op in outer.body.block.ops if isinstance(op, ParallelOp | ReduceOp)]
     lengths = {known(extent) for op in loops for extent in op.extents}
     if not loops or len(lengths) != 1 or any(len(op.extents) != 1 for op in loops) or _nested(outer, loops):
@@ -59,10 +66,27 @@ def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> RowPlan | No
     vector = MAX_ACCESS_BYTES // narrowest
     while vector > 1 and not _is_aligned(accesses, launches, vector, length):
         vector //= 2
-    plan = _split(length, vector, narrowest, launches[0].guess(outer.extents))
+    count = launches[0].guess(outer.extents)
+    plan = _split(length, vector, narrowest, count)
+    if plan is None:
+        plan = next(filter(None, (_held_by(n, length, vector, count, places) for n, places in _sizes(clusters))), None)
     if plan is None or (plan.is_partial and any(_reads_elsewhere(loop) for loop in vectors)):
         return None
     return plan if sum(loop.length(plan.vector) for loop in vectors) * plan.count <= _MAX_OPS else None
+
+
+def _sizes(clusters: Sequence[int]) -> list[tuple[int, int]]:
+    """Blocks of a cluster, of which there are several, and how many such clusters there are at once."""
+    return [(1 << number, places) for number, places in enumerate(clusters) if number]
+
+
+def _held_by(blocks: int, length: int, vector: int, rows: int, places: int) -> RowPlan | None:
+    """The row in the registers of a cluster; None where it is too long for them, or there are more rows than places."""
+    team, vectors = blocks * _MAX_THREADS, length // vector
+    count = -(-vectors // team)
+    if rows > places or count * vector > _MAX_THREAD_ELEMENTS:
+        return None
+    return RowPlan(team, vector, count, length, blocks)
 
 
 def _split(length: int, vector: int, width: int, rows: int) -> RowPlan | None:

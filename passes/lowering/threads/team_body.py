@@ -6,11 +6,14 @@ iterations of inner loops, and combine what each of them has reduced in a fixed 
 
 from __future__ import annotations
 
+from functools import reduce
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
+from mlirt.dialects.kernel.cluster import ClusterBarrierOp, RemoteSharedOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ShuffleOp
 from mlirt.dialects.tensor_types import element_name, is_float
@@ -19,13 +22,21 @@ from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine, signl
 
 
 class TeamBody(ThreadBody):
-    """`member` is the number of a thread in its team of `size`; a team larger than a warp is a block."""
+    """`member` is the number of a thread in its team of `size`; a team larger than a warp is a block, or the `blocks`
+    of a cluster.
+    """
 
     def __init__(
-        self, code: CodeWriter, mapping: dict[SSAValue, SSAValue], member: SSAValue, size: int, rereads: bool
+        self,
+        code: CodeWriter,
+        mapping: dict[SSAValue, SSAValue],
+        member: SSAValue,
+        size: int,
+        rereads: bool,
+        blocks: int = 1,
     ) -> None:
         super().__init__(code, mapping)
-        self.member, self.size, self.rereads = member, size, rereads
+        self.member, self.size, self.rereads, self.blocks = member, size, rereads, blocks
         self._scratch: dict[Attribute, SSAValue] = {}
 
     def op(self, op: Operation) -> None:
@@ -102,27 +113,46 @@ class TeamBody(ThreadBody):
 
     def _across_warps(self, op: ReduceOp, total: SSAValue) -> SSAValue:
         """One result per warp goes through shared memory, and each warp combines them all."""
-        code, warps = self.code, self.size // WARP
+        code, warps = self.code, self.size // self.blocks // WARP
         value = self._movable(total)
         scratch = self._shared(value.type, warps)
         first_lane = code.compare("eq", code.rem(self.member, WARP), 0)
         code.insert(BarrierOp())  # an earlier reduction may still be read
         warp = code.div(self.member, WARP)
+        if self.blocks > 1:
+            warp = code.rem(warp, warps)
         code.when(first_lane, lambda: code.block.add_op(StoreOp(value, scratch, [warp], [1])))
         code.insert(BarrierOp())
         partial = code.value(LoadOp(scratch, [code.rem(self.member, warps)], [1]))
-        return self._exchanged(op, self._typed(partial, op.init.type), warps)
+        total = self._exchanged(op, self._typed(partial, op.init.type), warps)
+        return total if self.blocks == 1 else self._across_blocks(op, total)
+
+    def _across_blocks(self, op: ReduceOp, total: SSAValue) -> SSAValue:
+        """One result per block of a cluster: each thread reads them all, and combines them in the order of the blocks.
+
+        Every reduction has memory of its own, so that nobody has to wait until all have read an earlier one.
+        """
+        code, value = self.code, self._movable(total)
+        kept = self._at_start(SharedOp(1, value.type), "of_block")
+        here, one = code.constant(0), code.compare("eq", code.rem(self.member, self.size // self.blocks), 0)
+        code.when(one, lambda: code.block.add_op(StoreOp(value, kept, [here], [1])))
+        code.insert(ClusterBarrierOp())
+        remote = [code.value(RemoteSharedOp(kept, code.constant(rank))) for rank in range(self.blocks)]
+        found = [self._typed(code.value(LoadOp(one, [here], [1])), op.init.type) for one in remote]
+        return reduce(lambda a, b: combine(code, op.kind.data, a, b), found)
 
     def _shared(self, element: Attribute, count: int) -> SSAValue:
         """Shared memory at the start of the kernel, one piece for each type."""
         if element not in self._scratch:
-            op = SharedOp(count, element)
-            first = self.code.top.first_op
-            assert first is not None
-            self.code.top.insert_op_before(op, first)
-            op.result.name_hint = "partial"
-            self._scratch[element] = op.result
+            self._scratch[element] = self._at_start(SharedOp(count, element), "partial")
         return self._scratch[element]
+
+    def _at_start(self, op: SharedOp, name: str) -> SSAValue:
+        first = self.code.top.first_op
+        assert first is not None
+        self.code.top.insert_op_before(op, first)
+        op.result.name_hint = name
+        return op.result
 
     def _movable(self, value: SSAValue) -> SSAValue:
         """A value as a 32-bit or 64-bit number, which threads can exchange."""

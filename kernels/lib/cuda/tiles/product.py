@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.cluster import ClusterRankOp
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.target import HOPPER
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
@@ -110,6 +111,7 @@ def _part(k: KernelBuilder, plan: Plan) -> SSAValue:
     """Which part of the sum this block adds up."""
     if plan.shape.is_cluster:
         k.function.attributes["cluster"] = IntegerAttr(plan.parts, i64)
+        k.function.attributes["architecture"] = StringAttr(HOPPER)
         return k.value(ClusterRankOp())
     return k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_kernels import check_on_threads
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 
 from mlirt.dialects.kernel.buffers import is_shared
+from mlirt.dialects.kernel.cluster import ClusterBarrierOp
 from mlirt.dialects.kernel.core import FuncOp, LoadOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, ShuffleOp
@@ -62,3 +63,29 @@ def test_teams(rows: int, length: int, shuffles: int, barriers: int) -> None:
 def test_exponentials_are_as_close_as_results_are_rounded(element: str, close: bool) -> None:
     (function,) = [op for op in softmax(7, 64, element).ops if isinstance(op, FuncOp)]
     assert ("close_functions" in function.attributes) == close
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize(("rows", "length", "blocks"), [(2, 70000, 2), (1, 140004, 4)])
+def test_rows_in_the_registers_of_a_cluster(rows: int, length: int, blocks: int, element: str) -> None:
+    """Rows that are too long for the threads of a block are read once all the same."""
+    module = softmax(rows, length, element)
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    assert function.attributes["cluster"] == IntegerAttr(blocks, i64)
+    assert function.attributes["architecture"] == StringAttr("sm_90a")
+    assert sum(len(load.offsets) for load in ops(module, LoadFragmentOp)) <= 64
+    assert len(ops(module, ClusterBarrierOp)) == 3  # two reductions, and the end
+
+
+def test_rows_that_no_cluster_holds_are_shared_out_in_loops() -> None:
+    module = softmax(2, 600000, "f32")
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    assert function.attributes["cluster"] == IntegerAttr(8, i64)
+    assert not ops(module, LoadFragmentOp)
+
+
+@pytest.mark.parametrize("rows", [70, 200])
+def test_more_rows_than_clusters_have_a_block_each(rows: int) -> None:
+    module = softmax(rows, 70000, "f32")
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    assert "cluster" not in function.attributes
