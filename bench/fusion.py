@@ -1,14 +1,15 @@
 """What fusion makes of a folder of PyTorch modules: right or not on the CPU, and how many launches on both targets.
 
-    python bench/fusion.py FOLDER [--only PART,..] [--full] [--targets cpu,cuda] [--time] [--picture FILE.svg]
+    python bench/fusion.py FOLDER [--only PART,..] [--full] [--targets cpu,cuda] [--precision fp16] [--time]
+        [--picture FILE.svg]
 
 Each file below FOLDER has `Model`, `get_init_inputs()` and `get_inputs()`. Sizes at the top of a file are reduced
 unless `--full` is given (bench/fusion_modules.py says how). A module is right where its largest error, over the largest
 value, against the module in float64 is at most ten times that of PyTorch in float32, and at least 1e-5 is allowed.
-Launches for "cuda" are counted in a plan, which needs no GPU. `moved` is the bytes of the buffers that the launches for
-the CPU are given, over those of inputs, weights and outputs. With `--time` the engine for the CPU is timed against
-eager PyTorch and torch.compile, with as many threads as each takes by itself; the picture shows the ratios. Needs
-PyTorch.
+Launches for "cuda" are counted in a plan of the given precision, which needs no GPU. `moved` is the bytes of the
+buffers that the launches for the CPU are given, over those of inputs, weights and outputs. With `--time` the engine for
+the CPU is timed against eager PyTorch and torch.compile, with as many threads as each takes by itself; the picture
+shows the ratios. Needs PyTorch.
 """
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
@@ -45,7 +46,8 @@ def main() -> None:
     paths = sorted(path for path in options.folder.rglob("*.py") if _wanted(str(path), options.only))
     found: dict[str, Found] = {}
     for path in paths:
-        one = judge(path, options.targets.split(","), reduced=not options.full, timed=options.time)
+        targets = options.targets.split(",")
+        one = judge(path, targets, reduced=not options.full, timed=options.time, precision=options.precision)
         found[path.stem] = one
         print(f"{path.stem[:48]:48} {one.verdict:8} {one.text}", flush=True)
     counts = Counter(one.verdict for one in found.values())
@@ -60,7 +62,9 @@ def main() -> None:
         options.picture.write_text(picture(ratios), encoding="utf-8")
 
 
-def judge(path: Path, targets: Sequence[str], *, reduced: bool = True, timed: bool = False) -> Found:
+def judge(
+    path: Path, targets: Sequence[str], *, reduced: bool = True, timed: bool = False, precision: str = "fp32"
+) -> Found:
     """right, wrong, refused, or skipped where the file itself fails; and what was found."""
     import mlirt
 
@@ -74,7 +78,8 @@ def judge(path: Path, targets: Sequence[str], *, reduced: bool = True, timed: bo
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                engine: Any = mlirt.compile(case.module, tuple(case.inputs), target=target, heuristic=True)
+                given = "fp32" if target == "cpu" else precision
+                engine: Any = mlirt.compile(case.module, tuple(case.inputs), given, target=target, heuristic=True)
         except mlirt.MlirtError as error:
             return Found("refused", f"{target}: {str(error)[:200]}")
         manifest = engine.engine.plan.manifest
@@ -122,6 +127,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of paths, such as level2/1")
     parser.add_argument("--full", action="store_true", help="sizes as the files have them")
     parser.add_argument("--targets", default="cpu,cuda")
+    parser.add_argument("--precision", default="fp32", help="of plans for cuda, as rt-opt takes it")
     parser.add_argument("--time", action="store_true", help="against eager PyTorch and torch.compile")
     parser.add_argument("--picture", type=Path, help="an SVG of the ratios of times")
     return parser.parse_args()

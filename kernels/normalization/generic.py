@@ -24,7 +24,7 @@ PRIORITY = 0
 
 
 def lower(op: NormalizationOp, lowering: Lowering) -> bool:
-    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; reduced rows have one result."""
+    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; reduced rows store once."""
     _Rows(op, lowering).write()
     return True
 

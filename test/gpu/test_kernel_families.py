@@ -82,6 +82,42 @@ def test_convolutions(name: str, element: str, tactic: str) -> None:
     check(convolution_text(problem, element), inputs, TOLERANCE[element], tactic)
 
 
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_convolutions_of_floats_that_are_rounded_as_they_are_read(name: str, element: str) -> None:
+    problem, rng = PROBLEMS[name], np.random.default_rng(0)
+    residual = rng.standard_normal(problem.output).astype(DTYPES[element])
+    inputs = {"x": rng.standard_normal(problem.input, np.float32), "r": residual}
+    check(convolution_text(problem, element, "f32"), inputs, TOLERANCE[element], "cuda_implicit_gemm")
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_products_of_floats_that_are_rounded_as_they_are_read(left: bool) -> None:
+    rows, columns, depth = 200, 264, 328
+    shapes = {"x": (depth, rows) if left else (rows, depth), "w": (depth, columns), "b": (columns,)}
+    inputs = random(shapes, "f16")
+    inputs["x"] = np.random.default_rng(1).standard_normal(shapes["x"], np.float32)
+    text = product_text(shapes["x"], shapes["w"], (rows, columns), "f16", (left, False), "f32")
+    check(text, inputs, TOLERANCE["f16"], "cuda_tiles")
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("choice", ["32x32c2", "64x64c3", "64x64c4", "32x32c6", "64x64c8"])
+def test_parts_of_sums_in_a_cluster(choice: str, element: str) -> None:
+    problem = Problem((2, 192, 15, 13), (72, 192, 3, 3), pre=(1,), post=(1,), residual=True)
+    text = convolution_text(problem, element)
+    text = text.replace("groups = ", f'fused.tactic = "cuda_implicit_gemm:{choice}", groups = ')
+    check(text, random({"x": problem.input, "r": problem.output}, element), TOLERANCE[element])
+
+
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (2, 3)])
+def test_deconvolutions_with_strides(sizes: tuple[int, int], element: str) -> None:
+    problem = Problem((2, 48, 21, 17), (48, 20, 4, 3), sizes, pre=(1,), post=(1, 0), transposed=True, residual=True)
+    inputs = random({"x": problem.input, "r": problem.output}, element)
+    check(convolution_text(problem, element), inputs, TOLERANCE[element], "cuda_phases")
+
+
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize(
     "problem",
@@ -211,7 +247,7 @@ def test_convolutions_of_int8(tactic: str, element: str, residual: str, result: 
 
 
 @pytest.mark.parametrize("element", ["f32", "f16", "f64"])
-@pytest.mark.parametrize("shape", [(1, 1000), (3, 70), (4096, 33), (300, 5000)])
+@pytest.mark.parametrize("shape", [(1, 1000), (3, 70), (4096, 33), (300, 5000), (2, 70000), (3, 300004), (2, 600000)])
 def test_softmax(shape: tuple[int, int], element: str) -> None:
     x = f"tensor<{shape[0]}x{shape[1]}x{element}>"
     text = f"""

@@ -1,8 +1,8 @@
 """Deconvolutions with strides on a GPU: the convolutions for all remainders of the output position in one launch.
 
 Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with
-every `s`-th tap of the kernel. Remainders are more rows of one product, which writes each to its own places; what the last
-steps compute beyond the result is left out.
+every `s`-th tap of the kernel. Remainders are more rows of one product, which writes each to its own places; what the
+last steps compute beyond the result is left out.
 """
 
 from __future__ import annotations
