@@ -30,12 +30,10 @@ def test_kinds_of_convolutions(name: str, element: str) -> None:
 def test_wider_pixels_are_rounded_as_they_are_read(name: str, element: str) -> None:
     """What is multiplied is the same as behind a launch that rounds, to the bit."""
     problem, rng = PROBLEMS[name], np.random.default_rng(0)
-    given = {"x": rng.standard_normal(problem.input, np.float32), "r": rng.standard_normal(problem.output)}
-    given["r"] = given["r"].astype(DTYPES[element])
-    rounded = {**given, "x": given["x"].astype(DTYPES[element])}
+    x, r = rng.standard_normal(problem.input, np.float32), rng.standard_normal(problem.output).astype(DTYPES[element])
     found = [
-        run_on_threads(convolution_text(problem, element, source), inputs, "cuda_implicit_gemm")
-        for source, inputs in (("f32", given), ("", rounded))
+        run_on_threads(convolution_text(problem, element, source), {"x": given, "r": r}, "cuda_implicit_gemm")
+        for source, given in (("f32", x), ("", x.astype(DTYPES[element])))
     ]
     np.testing.assert_array_equal(found[0], found[1])
 
