@@ -60,7 +60,8 @@ def test_a_chain_of_products(precision: str, activation: str | None, proposal: s
     model, selector = chain(96, [128, 320, 64], activation), Only(f"cuda_cublas_lt:{proposal}")
     settings: dict[str, Any] = {"algorithm_selector": selector, "tactic_sources": ["CUBLAS_LT"], "heuristic": True}
     engine = mlirt.compile(model, "cuda", precision, **settings)
-    assert selector.taken.count(selector.name) == 2
+    # The first product of halves rounds x as it reads it, which the library cannot.
+    assert selector.taken.count(selector.name) == (1 if precision == "fp16" else 2)
     agree(engine, model, 96, 128, TOLERANCES[precision])
 
 
