@@ -55,15 +55,18 @@ class FuseSiblingProductsPass(ModulePass):
 def _families(block: Block) -> list[list[MatmulOp]]:
     """Products that can be joined, in order."""
     families: list[list[MatmulOp]] = []
+    of_operand: dict[SSAValue, list[list[MatmulOp]]] = {}
     for op in block.ops:
         if not isinstance(op, MatmulOp):
             continue
         if not _may_join(op):
             missed(op, "not attention alone reads it, or its matrix is not one constant")
             continue
-        family = next((one for one in families if _fit(one[0], op)), None)
+        near = of_operand.setdefault(op.lhs, [])
+        family = next((one for one in near if _fit(one[0], op)), None)
         if family is None:
-            families.append([op])
+            near.append([op])
+            families.append(near[-1])
         else:
             family.append(op)
     return [family for family in families if len(family) > 1]
