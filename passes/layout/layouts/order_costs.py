@@ -25,6 +25,8 @@ _PIXELS = 8  # of a tile that the threads of a warp write together
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
 _RATES_WITH_TF32 = {**_RATES, 4: (1.5e8, 0.3e8)}
 _RATES_WITHOUT_WARPGROUPS = {**_RATES, 1: (0.04e8, 0.04e8), 2: (0.35e8, 0.8e8)}
+_HALF = 2
+_FILLED_ROWS = 0.5  # of what is multiplied, where rows of a few channels are filled up
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 
@@ -89,6 +91,15 @@ class Costs:
         depth = self.number(dims(op.input.type)[1]) * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH) if op.groups.value.data == 1 else 1.0
         return traffic + work / plain, traffic + work / (last * filled)
+
+    def laid_out_rows(self, op: ConvolutionOp) -> float:
+        """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows."""
+        width = byte_width(element_of(op.kernel.type))
+        if not self.has_warpgroups or width != _HALF or op.groups.value.data != 1 or op.transposed.value.data:
+            return FORBIDDEN
+        work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(dims(op.kernel.type)[1:]))
+        traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
+        return self.launched(op.input.type, op.input.type) + traffic + work / (_FILLED_ROWS * _RATES[_HALF][0])
 
     def _rates(self, groups: int) -> Mapping[int, tuple[float, float]]:
         """Warpgroups read no groups; for those of halves there are other kernels with matrix units, for floats none."""

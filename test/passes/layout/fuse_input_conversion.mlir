@@ -43,19 +43,39 @@ func.func @large_product(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf16>) -
 // Convolutions of few channels load single elements anyway.
 // CHECK-LABEL: @stem
 // CHECK-NOT: fused.pointwise
-// CHECK: fused.convolution %x, %k {{.*}} : (tensor<8x3x224x224xf32>, tensor<64x3x7x7xf16>)
-func.func @stem(%x: tensor<8x3x224x224xf32>, %k: tensor<64x3x7x7xf16>) -> tensor<8x64x112x112xf16> {
-  %h = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<8x3x224x224xf32>) -> tensor<8x3x224x224xf16> {
+// CHECK: fused.convolution %x, %k {{.*}} : (tensor<1x3x224x224xf32>, tensor<64x3x7x7xf16>)
+func.func @stem(%x: tensor<1x3x224x224xf32>, %k: tensor<64x3x7x7xf16>) -> tensor<1x64x112x112xf16> {
+  %h = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<1x3x224x224xf32>) -> tensor<1x3x224x224xf16> {
   ^bb0(%e: f32):
     %n = arith.truncf %e : f32 to f16
     fused.yield %n : f16
   }
-  %y = fused.convolution %h, %k {stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 3, 3>, post_padding = array<i64: 2, 2>} : (tensor<8x3x224x224xf16>, tensor<64x3x7x7xf16>) -> tensor<8x64x112x112xf16> {
+  %y = fused.convolution %h, %k {stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 3, 3>, post_padding = array<i64: 2, 2>} : (tensor<1x3x224x224xf16>, tensor<64x3x7x7xf16>) -> tensor<1x64x112x112xf16> {
   ^bb0(%acc: f32):
     %n = arith.truncf %acc : f32 to f16
     fused.yield %n : f16
   }
-  func.return %y : tensor<8x64x112x112xf16>
+  func.return %y : tensor<1x64x112x112xf16>
+}
+
+// -----
+
+// For many images it is worth a launch to lay out their rows for warpgroups.
+// CHECK-LABEL: @stem_of_many
+// CHECK: [[H:%.*]] = fused.pointwise
+// CHECK: fused.convolution [[H]], %k
+func.func @stem_of_many(%x: tensor<32x3x224x224xf32>, %k: tensor<64x3x7x7xf16>) -> tensor<32x64x112x112xf16> {
+  %h = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<32x3x224x224xf32>) -> tensor<32x3x224x224xf16> {
+  ^bb0(%e: f32):
+    %n = arith.truncf %e : f32 to f16
+    fused.yield %n : f16
+  }
+  %y = fused.convolution %h, %k {stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 3, 3>, post_padding = array<i64: 2, 2>} : (tensor<32x3x224x224xf16>, tensor<64x3x7x7xf16>) -> tensor<32x64x112x112xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  func.return %y : tensor<32x64x112x112xf16>
 }
 
 // -----
