@@ -1,7 +1,8 @@
 """Random matrix products and convolutions of one to three dimensions as ONNX models, in every type there is.
 
 Batches have 1 to 9 items; channels and lengths are often odd; epilogues have a bias, a scale, an activation, a
-residual; every fifth model has a dynamic batch. The same seed gives the same model.
+residual; every fifth model has a dynamic batch, and every third of halves reads and gives float32. The same seed gives
+the same model.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _OFTEN = (0.25, 0.1, 0.15, 0.1, 0.15, 0.1, 0.15)
 _MAX_WEIGHTS = 1 << 20
 _OPSET = 21  # the first with 8-bit floats
 _DYNAMIC = 5
+_ROUNDED = 3  # of so many models of halves one reads and gives float32
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ def random_contraction(seed: int, elements: Sequence[str] = ELEMENTS) -> Contrac
     result = helper.make_tensor_value_info(y.name, TensorProto.FLOAT, [None] * len(y.shape))
     model = writer.graph.model(f"contraction{seed}", inputs, [result], _OPSET)
     if element == "bf16":
-        _make_bfloat16(model)
+        _store_as(model, TensorProto.BFLOAT16, ml_dtypes.bfloat16)
+    if element == "fp16" and seed % _ROUNDED:
+        _store_as(model, TensorProto.FLOAT16, np.float16)
     precision = {"bf16": "fp16", "fp8": "fp16"}.get(element, element)
     shapes = ", ".join("x".join(map(str, array.shape)) for array in writer.inputs.values())
     kinds = "+".join(dict.fromkeys(node.op_type for node in model.graph.node))
@@ -60,15 +64,13 @@ def _info(name: str, shape: Sequence[int], *, dynamic: bool) -> onnx.ValueInfoPr
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)
 
 
-def _make_bfloat16(model: onnx.ModelProto) -> None:
-    """All tensors in bfloat16 instead of float32."""
+def _store_as(model: onnx.ModelProto, element: int, dtype: Any) -> None:
+    """All tensors in another type instead of float32."""
     for tensor in model.graph.initializer:
         if tensor.data_type == TensorProto.FLOAT:
-            tensor.CopyFrom(
-                numpy_helper.from_array(numpy_helper.to_array(tensor).astype(ml_dtypes.bfloat16), tensor.name)
-            )
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(dtype), tensor.name))
     for value in (*model.graph.input, *model.graph.output):
-        value.type.tensor_type.elem_type = TensorProto.BFLOAT16
+        value.type.tensor_type.elem_type = element
 
 
 def _zeros(shape: Sequence[int]) -> np.ndarray[Any, np.dtype[Any]]:
