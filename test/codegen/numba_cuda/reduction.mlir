@@ -1,4 +1,4 @@
-// RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads" --split-input-file -t numba-cuda | filecheck %s
+// RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads{device=a100}" --split-input-file -t numba-cuda | filecheck %s
 
 // Few very long rows: a block sums each. Warps exchange what they have, then the results of the warps go through shared memory.
 // CHECK:       exchange = shuffle("float32", 16)
