@@ -8,13 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirt.runtime import cpu, cpu_job, worker_groups
+from mlirt.runtime import cpu, cpu_job, worker_choice, worker_groups
 from mlirt.runtime.engine import load
 from mlirt.runtime.plan_file import plan_bytes
+from mlirt.runtime.python_callers import PythonCallers
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.worker_choice import Outcomes, WorkerChoice
 
 TRIAL = 12
+
+
+@pytest.fixture(autouse=True)
+def callers(monkeypatch: pytest.MonkeyPatch) -> PythonCallers:
+    """Those of these tests alone."""
+    found = PythonCallers()
+    monkeypatch.setattr(worker_choice, "CALLERS", found)
+    return found
 
 
 class Machine:
@@ -58,6 +67,16 @@ def test_threads_of_python_wait_for_a_run_of_a_few_microseconds() -> None:
     machine.runs(TRIAL)
     assert machine.runs(10) == ["brief"] * 10
     assert machine.choice.is_brief
+
+
+def test_threads_of_python_go_on_where_several_make_runs(callers: PythonCallers) -> None:
+    machine, shortest = Machine(together=15e-6, alone=8e-6), Machine(together=15e-6, alone=2e-6)
+    for one in (machine, shortest):
+        one.runs(TRIAL)
+    callers.are_many = True
+    assert machine.runs(10) == ["alone"] * 10
+    assert not machine.choice.is_brief
+    assert shortest.runs(10) == ["brief"] * 10
 
 
 def test_equal_times_leave_the_other_cores_to_others() -> None:

@@ -145,7 +145,7 @@ def test_models_of_onnx_12_11() -> None:
     config.add_optimization_profile(profile)
     context = built(network, config, logger).create_execution_context()
     assert context.set_input_shape("x", (4, 6))
-    values = np.array([2, -1, 3], np.int64)
+    values = np.array([2, -1, 3], np.int32)
     assert context.set_tensor_address("s", values)
     assert context.get_tensor_shape("y") == (2, 4, 3)
 
