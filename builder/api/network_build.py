@@ -126,7 +126,7 @@ def _network_plan(
         name_usual_sizes(module, _widest(profiles))
         inputs, outputs = (_allowed(tensors, direct) for tensors in (network.graph.inputs, network.graph.outputs))
         choose_formats(module, target, inputs, outputs)
-        check_scales(network, config)
+        check_scales(module, network, config)
         return _plan(module, ctx, network.name or "network", chosen, reporter)
 
 

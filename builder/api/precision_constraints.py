@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, f16
 
 from mlirt.builder.api.tensorrt_limits import layers_in_loops
+from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.layer_precisions import OBEYED, set_layer_precisions
+from mlirt.dialects.tensor_types import element_of
 from mlirt.errors import InvalidModelError
 from mlirt.tensorrt.build_enums import BuilderFlag
 from mlirt.tensorrt.data_types import DataType
@@ -38,7 +40,7 @@ def constrain_precisions(
     """
     requests = {record: request for record in network.graph.records if (request := _request(record)) is not None}
     if target == "cpu":
-        _warn_of_half(network, reporter)
+        _warn_of_half(module, network, reporter)
     obey = config.get_flag(BuilderFlag.OBEY_PRECISION_CONSTRAINTS)
     prefer = any(map(config.get_flag, (BuilderFlag.PREFER_PRECISION_CONSTRAINTS, BuilderFlag.STRICT_TYPES)))
     if obey and prefer:
@@ -92,9 +94,12 @@ def _outside_of_int8(network: INetworkDefinition, config: IBuilderConfig, target
     return {record.name: "fp16" if half else "fp32" for record in layers_in_loops(network) if _computes(record)}
 
 
-def _warn_of_half(network: INetworkDefinition, reporter: Reporter) -> None:
+def _warn_of_half(module: ModuleOp, network: INetworkDefinition, reporter: Reporter) -> None:
     """Say which inputs and outputs are HALF where no platform computes in it (tensorrt-features.md#21.5)."""
-    halves = [one.name for one in (*network.graph.inputs, *network.graph.outputs) if one.dtype is DataType.HALF]
+    kinds = entry_function(module).function_type  # the tensors themselves would ask their layers again
+    tensors = (*network.graph.inputs, *network.graph.outputs)
+    types = (*kinds.inputs.data, *kinds.outputs.data)
+    halves = [one.name for one, kind in zip(tensors, types, strict=False) if element_of(kind) == f16]
     if halves:
         reporter.warning(f"{NO_NATIVE_HALF}: {', '.join(halves)} are HALF, and a CPU computes with them in FP32")
 

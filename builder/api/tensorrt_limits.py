@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import i8
+
+from mlirt.dialects.interpreter import entry_function
+from mlirt.dialects.tensor_types import element_of
 from mlirt.errors import InvalidModelError
 from mlirt.tensorrt.build_enums import BuilderFlag
 from mlirt.tensorrt.data_types import DataType
@@ -14,6 +18,8 @@ from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.limits import limits_count, way_out
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from mlirt.builder.api.builder_config import IBuilderConfig
     from mlirt.frontend.network.definition import INetworkDefinition
     from mlirt.frontend.network.record import LayerRecord
@@ -46,17 +52,19 @@ def layers_in_loops(network: INetworkDefinition) -> list[LayerRecord]:
     return [record for record in network.graph.records if record in found]
 
 
-def check_scales(network: INetworkDefinition, config: IBuilderConfig) -> None:
+def check_scales(module: ModuleOp, network: INetworkDefinition, config: IBuilderConfig) -> None:
     """Raise `InvalidModelError` for an INT8 input or output without a range, a calibrator or a quantize layer at the
     border (tensorrt-features.md#5.10).
     """
     if not limits_count() or config.int8_calibrator is not None:
         return
     readers = _readers(network)
-    for kind, tensors in (("input", network.graph.inputs), ("output", network.graph.outputs)):
-        for tensor in tensors:
+    kinds = entry_function(module).function_type  # the tensors themselves would ask their layers again
+    sides = (("input", network.graph.inputs, kinds.inputs), ("output", network.graph.outputs, kinds.outputs))
+    for kind, tensors, types in sides:
+        for tensor, of in zip(tensors, types.data, strict=False):
             is_scaled = _is_read_by_scale(tensor, readers) if kind == "input" else _is_made_by_scale(tensor)
-            if tensor.dtype is DataType.INT8 and not is_scaled:
+            if element_of(of) == i8 and not is_scaled:
                 layer = "a dequantize layer that reads it" if kind == "input" else "a quantize layer that makes it"
                 raise InvalidModelError(
                     f"{tensor.name}: the INT8 {kind} of the network has no scale: expected a dynamic range, a "
