@@ -115,46 +115,63 @@ def _efficient_nms(net: Network, fields: Fields, inputs: Sequence[Value]) -> lis
 
     Boxes are B x N x 4 or B x N x 1 x 4, scores B x N x C; those that stay in their class compete by score.
     """
-    boxes, scores = _boxes(net, fields, inputs[0]), layers.cast(net, inputs[1], "float32")
-    if scores.rank != 3:
-        raise InvalidModelError(f"{fields.label}: expected scores B x N x C, got {scores.type}")
-    if fields.whole("score_activation", 0):
-        scores = layers.activation(net, "sigmoid", scores)
+    boxes, scores = _boxes(net, fields, inputs[0]), _scores(net, fields, inputs[1])
     batch, count, classes = scores.dims
     kept = fields.whole("max_output_boxes")
     if not isinstance(count, int) or not isinstance(classes, int):
         raise UnsupportedError(f"{fields.label}: expected a known number of boxes and classes, got {scores.type}")
-    groups, most = batch * classes, min(count, 4096)
+    most = min(count, 4096)
     ranked, order = net.emit_many(
         "topk", [layers.transpose(net, scores, [0, 2, 1])], 2, kind="max", axis=2, sorted=True, k=most
     )
-    allowed = _allowed(net, fields, ranked, classes)
-    everywhere = layers.expand(net, layers.unsqueeze(net, boxes, [1]), [batch, classes, count, 4])
-    places = layers.reshape(net, layers.cast(net, order, "int64"), [groups, most, 1])
-    everywhere = layers.reshape(net, everywhere, [groups, count, 4])
-    sorted_boxes = net.emit("gather", [everywhere, places], mode="nd", num_elementwise_dims=1)
+    sorted_boxes = _boxes_of_classes(net, boxes, order)
     limits = [np.array(kept, np.int64), np.array(fields.real("iou_threshold"), np.float32)]
-    flags = layers.reshape(net, allowed, [groups, most])
+    flags = layers.reshape(net, _allowed(net, fields, ranked, classes), [batch * classes, most])
     stays = net.emit("suppress", [sorted_boxes, flags, *map(net.constant, limits)])
-    all_stay = layers.reshape(net, stays, [batch, classes * most])
-    best = layers.reshape(net, ranked, [batch, classes * most])
-    least = layers.scalar_like(net, float(np.finfo(np.float32).min), best)
-    candidates = layers.select(net, all_stay, best, least)
-    total = min(kept, classes * most)
+    found = _best(
+        net,
+        layers.reshape(net, stays, [batch, classes * most]),
+        layers.reshape(net, ranked, [batch, classes * most]),
+        layers.reshape(net, sorted_boxes, [batch, classes * most, 4]),
+        min(kept, classes * most),
+        most,
+    )
+    number, *detections = found
+    padded = [_padded(net, one, kept - min(kept, classes * most)) for one in detections]
+    return [number, *(layers.cast(net, one, inputs[0].element) for one in padded[:2]), padded[2]]
+
+
+def _scores(net: Network, fields: Fields, given: Value) -> Value:
+    scores = layers.cast(net, given, "float32")
+    if scores.rank != 3:
+        raise InvalidModelError(f"{fields.label}: expected scores B x N x C, got {scores.type}")
+    return layers.activation(net, "sigmoid", scores) if fields.whole("score_activation", 0) else scores
+
+
+def _boxes_of_classes(net: Network, boxes: Value, order: Value) -> Value:
+    """For each sample and class the boxes `[N, 4]` in an order `[B, C, K]`, as `[B * C, K, 4]`."""
+    (batch, classes, most), count = order.dims, boxes.dims[1]
+    everywhere = layers.expand(net, layers.unsqueeze(net, boxes, [1]), [batch, classes, count, 4])
+    places = layers.reshape(net, layers.cast(net, order, "int64"), [batch * classes, most, 1])
+    everywhere = layers.reshape(net, everywhere, [batch * classes, count, 4])
+    return net.emit("gather", [everywhere, places], mode="nd", num_elementwise_dims=1)
+
+
+def _best(net: Network, stays: Value, scores: Value, boxes: Value, total: int, of_class: int) -> list[Value]:
+    """The number of those that stay, and boxes, scores and classes of the `total` best of all classes.
+
+    `stays` and `scores` are `[B, C * of_class]`, `boxes` one axis of 4 longer.
+    """
+    least = layers.scalar_like(net, float(np.finfo(np.float32).min), scores)
+    candidates = layers.select(net, stays, scores, least)
     chosen_scores, chosen = net.emit_many("topk", [candidates], 2, kind="max", axis=1, sorted=True, k=total)
     index = layers.cast(net, chosen, "int64")
-    flat_boxes = layers.reshape(net, sorted_boxes, [batch, classes * most, 4])
-    chosen_boxes = net.emit(
-        "gather", [flat_boxes, layers.unsqueeze(net, index, [2])], mode="nd", num_elementwise_dims=1
-    )
-    is_there = layers.binary(
-        net, "greater", chosen_scores, layers.scalar_like(net, float(np.finfo(np.float32).min), best)
-    )
-    class_ids = layers.cast(net, layers.binary(net, "floor_div", index, layers.scalar_like(net, most, index)), "int32")
+    chosen_boxes = net.emit("gather", [boxes, layers.unsqueeze(net, index, [2])], mode="nd", num_elementwise_dims=1)
+    is_there = layers.binary(net, "greater", chosen_scores, least)
+    of_classes = layers.binary(net, "floor_div", index, layers.scalar_like(net, of_class, index))
     number = layers.reduce(net, "sum", layers.cast(net, is_there, "int32"), [1])
-    found = [_or_zero(net, is_there, one) for one in (chosen_boxes, chosen_scores, class_ids)]
-    padded = [_padded(net, one, kept - total) for one in found]
-    return [number, *(layers.cast(net, one, inputs[0].element) for one in padded[:2]), padded[2]]
+    chosen_classes = layers.cast(net, of_classes, "int32")
+    return [number, *(_or_zero(net, is_there, one) for one in (chosen_boxes, chosen_scores, chosen_classes))]
 
 
 def _boxes(net: Network, fields: Fields, given: Value) -> Value:

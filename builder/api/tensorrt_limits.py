@@ -63,8 +63,9 @@ def check_scales(module: ModuleOp, network: INetworkDefinition, config: IBuilder
     sides = (("input", network.graph.inputs, kinds.inputs), ("output", network.graph.outputs, kinds.outputs))
     for kind, tensors, types in sides:
         for tensor, of in zip(tensors, types.data, strict=False):
-            is_scaled = _is_read_by_scale(tensor, readers) if kind == "input" else _is_made_by_scale(tensor)
-            if element_of(of) == i8 and not is_scaled:
+            if element_of(of) != i8:
+                continue
+            if not (_is_read_by_scale(tensor, readers) if kind == "input" else _is_made_by_scale(tensor)):
                 layer = "a dequantize layer that reads it" if kind == "input" else "a quantize layer that makes it"
                 raise InvalidModelError(
                     f"{tensor.name}: the INT8 {kind} of the network has no scale: expected a dynamic range, a "

@@ -23,7 +23,7 @@ from mlirt.dialects.symbolic import product
 from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.typical_sizes import typical_values
-from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, Costs
+from mlirt.passes.layout.layouts.order_costs import Costs
 from mlirt.passes.options import option
 from mlirt.passes.remarks import applied, declined
 
@@ -114,8 +114,8 @@ def _pays(reader: ConvolutionOp | MatmulOp, conversion: PointwiseOp, costs: Cost
     more = costs.moved(before) - costs.moved(after)
     if isinstance(reader, ConvolutionOp):
         plain, last = costs.convolution(reader)
-        rows = costs.laid_out_rows(reader) if costs.reads_any_order(reader) else FORBIDDEN
-        return plain + more <= costs.launched(before, after) + min(plain, costs.transposed(after) + last, rows)
+        copied = min(plain, costs.transposed(after) + last, costs.laid_out_rows(reader))
+        return plain + more <= costs.launched(before, after) + copied
     *batch, rows, columns = dims(reader.output.type)
     depth = dims(reader.lhs.type)[-2 if reader.transpose_lhs.value.data else -1]
     loaded, copied = costs.product_rates()

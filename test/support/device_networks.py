@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import onnx
 from layer_networks import Array, CollectingLogger, constant, new_network
+from network_engines import Ranges, config_for, plan_of
+from network_engines import opened as opened_anywhere
 from onnx import numpy_helper, parser
 
 import mlirt as trt
@@ -30,36 +32,18 @@ doubled (float[8, 64] x, float limit) => (float[8, 64] y) {
 
 
 def gpu_config(
-    logger: trt.ILogger,
-    *flags: trt.BuilderFlag,
-    shapes: Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]] | None = None,
-    has_tf32: bool = False,
+    logger: trt.ILogger, *flags: trt.BuilderFlag, shapes: Ranges | None = None, has_tf32: bool = False
 ) -> trt.IBuilderConfig:
     """A configuration for the GPU that measures no kernels unless it is changed."""
-    builder = trt.Builder(logger)
-    config = builder.create_builder_config()
-    config.target = "cuda"
-    for flag in (HEURISTIC, *flags):
-        config.set_flag(flag)
+    config = config_for("cuda", logger, HEURISTIC, *flags, shapes=shapes)
     if not has_tf32:
         config.clear_flag(TF32)
-    if shapes:
-        profile = builder.create_optimization_profile()
-        for name, (low, usual, high) in shapes.items():
-            profile.set_shape(name, low, usual, high)
-        config.add_optimization_profile(profile)
     return config
 
 
-def plan_of(network: trt.INetworkDefinition, config: trt.IBuilderConfig, logger: CollectingLogger) -> bytes:
-    plan = trt.Builder(logger).build_serialized_network(network, config)
-    assert plan is not None, logger.text()
-    return bytes(plan)
-
-
 def opened(plan: bytes, logger: CollectingLogger) -> trt.ICudaEngine:
-    engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
-    assert engine is not None, logger.text()
+    """The engine of a plan, which must be for a GPU."""
+    engine = opened_anywhere(plan, logger)
     assert engine.engine.target == "cuda"
     return engine
 

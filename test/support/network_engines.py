@@ -22,9 +22,16 @@ def parsed(model: onnx.ModelProto, logger: trt.ILogger | None = None) -> trt.INe
 
 def cpu_config(logger: trt.ILogger, *flags: trt.BuilderFlag, shapes: Ranges | None = None) -> trt.IBuilderConfig:
     """A configuration for the CPU, with one profile of input shapes where there are some."""
+    return config_for("cpu", logger, *flags, shapes=shapes)
+
+
+def config_for(
+    target: str, logger: trt.ILogger, *flags: trt.BuilderFlag, shapes: Ranges | None = None
+) -> trt.IBuilderConfig:
+    """The same for any target."""
     builder = trt.Builder(logger)
     config = builder.create_builder_config()
-    config.target = "cpu"
+    config.target = target
     for flag in flags:
         config.set_flag(flag)
     if shapes:
@@ -37,8 +44,18 @@ def cpu_config(logger: trt.ILogger, *flags: trt.BuilderFlag, shapes: Ranges | No
 
 def built(network: trt.INetworkDefinition, config: trt.IBuilderConfig, logger: CollectingLogger) -> trt.ICudaEngine:
     """The engine; an assertion that shows the log where it cannot be built."""
+    return opened(plan_of(network, config, logger), logger)
+
+
+def plan_of(network: trt.INetworkDefinition, config: trt.IBuilderConfig, logger: CollectingLogger) -> bytes:
+    """The plan of the engine."""
     plan = trt.Builder(logger).build_serialized_network(network, config)
     assert plan is not None, logger.text()
+    return bytes(plan)
+
+
+def opened(plan: bytes, logger: CollectingLogger) -> trt.ICudaEngine:
+    """The engine of a plan."""
     engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
     assert engine is not None, logger.text()
     return engine

@@ -150,7 +150,7 @@ class OrderAssignment:
 
 def _node(op: Operation, preference: Preference) -> object:
     """The node that tells in which order an op wants an operand."""
-    return (op, "reads") if preference.turns else op
+    return (op, "reads") if preference.reorders else op
 
 
 def _add_reads(graph: MinimumCut, op: Operation, costs: tuple[float, float], turn: float) -> None:

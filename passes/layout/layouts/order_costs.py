@@ -57,7 +57,7 @@ class Costs:
         """What an op pays on top for an operand whose tiles it transposes in shared memory."""
         return _TRANSPOSED * self.moved(of)
 
-    def turned(self, of: Attribute) -> float:
+    def reordered(self, of: Attribute) -> float:
         """What a convolution pays on top for results in another order than that of its input: eight pixels of a channel
         are neighbours, parts of sectors.
         """
@@ -78,12 +78,9 @@ class Costs:
 
     def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
         """A convolution on plain tensors, and with channels last."""
-        element = byte_width(element_of(op.kernel.type))
-        traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
-        kernel = dims(op.kernel.type)
-        work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(kernel[1:]))
+        element, (traffic, work) = byte_width(element_of(op.kernel.type)), self._traffic_and_work(op)
         last, plain = self._rates(op.groups.value.data).get(element, _SLOWEST)
-        is_depthwise = op.groups.value.data > 1 and kernel[1] == 1
+        is_depthwise = op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
         if self.reads_any_order(op):
@@ -93,13 +90,24 @@ class Costs:
         return traffic + work / plain, traffic + work / (last * filled)
 
     def laid_out_rows(self, op: ConvolutionOp) -> float:
-        """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows."""
-        width = byte_width(element_of(op.kernel.type))
-        if not self.has_warpgroups or width != _HALF or op.groups.value.data != 1 or op.transposed.value.data:
+        """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows.
+
+        `FORBIDDEN` for others.
+        """
+        is_half = byte_width(element_of(op.kernel.type)) == _HALF
+        is_plain = op.groups.value.data == 1 and not op.transposed.value.data
+        if not (self.has_warpgroups and is_half and is_plain and self.reads_any_order(op)):
             return FORBIDDEN
-        work = 2.0 * self.number(product(dims(op.output.type))) * self.number(product(dims(op.kernel.type)[1:]))
-        traffic = self.moved(op.input.type, op.output.type, op.kernel.type)
+        traffic, work = self._traffic_and_work(op)
         return self.launched(op.input.type, op.input.type) + traffic + work / (_FILLED_ROWS * _RATES[_HALF][0])
+
+    def _traffic_and_work(self, op: ConvolutionOp) -> tuple[float, float]:
+        """What a convolution reads and writes, in microseconds, and its operations."""
+        outputs, taps = product(dims(op.output.type)), product(dims(op.kernel.type)[1:])
+        return (
+            self.moved(op.input.type, op.output.type, op.kernel.type),
+            2.0 * self.number(outputs) * self.number(taps),
+        )
 
     def _rates(self, groups: int) -> Mapping[int, tuple[float, float]]:
         """Warpgroups read no groups; for those of halves there are other kernels with matrix units, for floats none."""

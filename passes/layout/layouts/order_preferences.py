@@ -53,14 +53,14 @@ class Order(Enum):
 class Preference:
     """An operand should lie in the order in which the op works (`None`), or in a fixed one.
 
-    `price` is what the op pays where it does not; without a price the operand has to be copied. With `turns` the order
-    is that in which the op reads, which is another one than that of its results where that pays.
+    `price` is what the op pays where it does not; without a price the operand has to be copied. With `reorders` it is
+    the order in which the op reads, which is another one than that of its results where that pays.
     """
 
     operand: int
     order: Order | None = None
     price: float | None = None
-    turns: bool = False
+    reorders: bool = False
 
 
 @dataclass
@@ -126,15 +126,15 @@ def _convolution(op: Operation, costs: Costs) -> Choice:
     plain, last = costs.convolution(op)
     if not has_orders(op.input.type) or costs.reads_any_order(op):
         choice = Choice(plain, last)
-    elif _turns(op):
-        choice = Choice(0.0, 0.0, [Preference(0, turns=True)], (plain, last), costs.turned(op.output.type))
+    elif _reorders(op):
+        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), costs.reordered(op.output.type))
     else:
         choice = Choice(plain, last, [Preference(0)])
     _read_extras(op, op.extras, list(op.access), 2, costs, choice)
     return choice
 
 
-def _turns(op: ConvolutionOp) -> bool:
+def _reorders(op: ConvolutionOp) -> bool:
     """Whether the kernels for a convolution write results in any order: those of several floating-point channels do."""
     is_depthwise = op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
     return is_float(element_of(op.output.type)) and has_orders(op.output.type) and not is_depthwise

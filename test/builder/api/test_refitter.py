@@ -209,7 +209,7 @@ def test_scales_stay_positive_14_9(scale: float) -> None:
 
 
 def moved_bytes(logger: CollectingLogger) -> trt.ICudaEngine:
-    """Bytes of a step of 0.5, as numbers turned round, and bytes again; each layer has a scale of its own."""
+    """Bytes of a step of 0.5, as numbers transposed, and bytes again; each layer has a scale of its own."""
     network = new_network(logger)
     tensor: trt.ITensor = network.add_input("x", trt.float32, (2, 2))
     for name in ("first", "second", "third", "fourth"):
@@ -218,9 +218,9 @@ def moved_bytes(logger: CollectingLogger) -> trt.ICudaEngine:
         add = network.add_quantize if name in ("first", "third") else network.add_dequantize
         tensor = add(tensor, scale.get_output(0)).get_output(0)
         if name == "second":
-            turned = network.add_shuffle(tensor)
-            turned.first_transpose = (1, 0)
-            tensor = turned.get_output(0)
+            transposed = network.add_shuffle(tensor)
+            transposed.first_transpose = (1, 0)
+            tensor = transposed.get_output(0)
     network.mark_output(tensor)
     config = trt.Builder(logger).create_builder_config()
     config.target = "cpu"
