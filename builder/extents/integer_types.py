@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from xdsl.dialects.builtin import IndexType, IntegerType, Signedness
 from xdsl.ir import Attribute
 
@@ -26,9 +28,12 @@ def largest(type_: Attribute) -> int:
 
 def range_of(type_: Attribute) -> tuple[int, int] | None:
     """The least and the largest number of a type; None where it is wide, or does not say whether it has a sign."""
+    return _range_of(type_) if bits_of(type_) < WORD else None
+
+
+@cache
+def _range_of(type_: Attribute) -> tuple[int, int] | None:
     bits = bits_of(type_)
-    if bits < WORD and (bits == 1 or type_ == IntegerType(bits, Signedness.UNSIGNED)):
+    if bits == 1 or type_ == IntegerType(bits, Signedness.UNSIGNED):
         return 0, 2**bits - 1
-    if bits < WORD and type_ == IntegerType(bits, Signedness.SIGNED):
-        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
-    return None
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if type_ == IntegerType(bits, Signedness.SIGNED) else None

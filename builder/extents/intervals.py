@@ -73,6 +73,10 @@ def _magnitude(values: Ends) -> int:
     return max(int(values.max()), -int(values.min())) if values.size else 0
 
 
+EITHER = between(0, 1)
+"""A truth of which nothing is known."""
+
+
 def _interval(low: End, high: End) -> Interval:
     same = low is not None and high is not None and (low is high or np.array_equal(low, high))
     return Interval(low, low if same else high)
@@ -226,6 +230,8 @@ def less(a: Interval, b: Interval, *, or_equal: bool = False) -> Interval:
     compare = np.less_equal if or_equal else np.less
     if (x := a.exact) is not None and (y := b.exact) is not None:
         return exactly(compare(x, y), 1)
+    if (a.high is None or b.low is None) and (a.low is None or b.high is None):
+        return EITHER
     return truth(
         False if a.high is None or b.low is None else compare(a.high, b.low),
         True if a.low is None or b.high is None else compare(a.low, b.high),
@@ -236,6 +242,8 @@ def equal(a: Interval, b: Interval) -> Interval:
     """a == b"""
     if (x := a.exact) is not None and (y := b.exact) is not None:
         return exactly(np.equal(x, y), 1)
+    if (a.high is None or b.low is None) and (a.low is None or b.high is None):
+        return EITHER
     touching = both(less(a, b, or_equal=True), less(b, a, or_equal=True))
     one_number = _is_one_number(a) & _is_one_number(b)
     assert touching.high is not None

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import NoneAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.builder.extents.comparisons import known_where
 from mlirt.builder.extents.index_values import ONE, ZERO, IndexValues
@@ -18,7 +18,6 @@ from mlirt.builder.extents.polynomials import Polynomial
 from mlirt.builder.extents.ranges import Effort
 from mlirt.builder.extents.touched import Factor, Guarded, Touched, touched_by
 from mlirt.builder.extents.unknowns import Facts, Side
-from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import FuncOp, ParallelOp, ReduceKind, ReduceOp
 from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
 from mlirt.dialects.kernel.tile_pooling import TileMapOp
@@ -373,7 +372,9 @@ class KernelReader(IndexValues):
 
 def is_on_chip(buffer: SSAValue) -> bool:
     """Whether a buffer is shared memory of a block or a cluster: the device stops an access beyond it."""
-    return not isinstance(memory(buffer).memory_space, NoneAttr)
+    type_: Attribute = buffer.type
+    assert isinstance(type_, MemRefType)
+    return not isinstance(type_.memory_space, NoneAttr)
 
 
 def _number(value: int) -> Polynomial:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -71,6 +72,7 @@ class LaunchReader:
         self._index_limit = 1 << (_attribute(kernel, "index_bits", WORD) - 1)
         self._needed = NeededValues(kernel)
         self._found: dict[SSAValue, tuple[int, int] | None] = {}
+        self._touched: dict[Operation, list[Touched]] = {}
         self._work, self._most = 0, most
         self.is_sure = True
         """Whether each launch touches the first and the last element; else data or loops decide, and it may not."""
@@ -118,7 +120,7 @@ class LaunchReader:
         """Whether arithmetic of a type gives an interval without wrapping."""
         if bits_of(type_) == 1:
             return True
-        limit = self._index_limit if type_ == IndexType() else 1 << (bits_of(type_) - 1)
+        limit = self._index_limit if isinstance(type_, IndexType) else 1 << (bits_of(type_) - 1)
         if limit >= 1 << (WORD - 1) or interval.magnitude < limit:
             return True
         ends = [end for end in (interval.low, interval.high) if end is not None]
@@ -163,9 +165,11 @@ class LaunchReader:
             self._any_regions(op)
         else:
             self._compute(op)
-        for touched in touched_by(op):
-            if not is_on_chip(touched.buffer):
-                self._touch(touched)
+        touched = self._touched.get(op)
+        if touched is None:
+            touched = self._touched[op] = [one for one in touched_by(op) if not is_on_chip(one.buffer)]
+        for one in touched:
+            self._touch(one)
 
     def _any_regions(self, op: Operation) -> None:
         """Whatever the arguments of its regions are; all threads come to those of warpgroups alone."""
@@ -325,7 +329,11 @@ def _of_threads(value: Interval, other: Callable[[Ends], Ends]) -> Interval:
 
 def _anything(type_: Attribute) -> Interval:
     ends = range_of(type_)
-    return ANY if ends is None else between(*ends)
+    return ANY if ends is None else _between(*ends)
+
+
+_between = cache(between)
+"""Of a few types, asked for by each op: the same arrays, which nobody changes."""
 
 
 def _attribute(kernel: FuncOp, name: str, default: int) -> int:
