@@ -10,6 +10,14 @@ Launches for "cuda" are counted in a plan of the given precision, which needs no
 buffers that the launches for the CPU are given, over those of inputs, weights and outputs. With `--time` the engine for
 the CPU is timed against eager PyTorch and torch.compile, with as many threads as each takes by itself; the picture
 shows the ratios. Needs PyTorch.
+
+    python bench/fusion.py FOLDER --gpu [--precision fp32,fp16] [--jobs 14] [--time-limit SECONDS] [--rows FILE.jsonl]
+
+On a machine with an NVIDIA GPU: all modules at the sizes of their files, in float32 as PyTorch computes it without
+TF32, and in half precision (module, inputs and outputs). Plans are built with estimates by several processes; one
+process at a time measures, with the device to itself: the engine as a captured CUDA graph, eager PyTorch and
+torch.compile's default in turns on one stream. Right is judged as above, with at least 2e-3 for halves. Each row is
+printed when it comes; the last lines are the table. With `--build-only` nothing runs on a device.
 """
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
@@ -19,6 +27,9 @@ shows the ratios. Needs PyTorch.
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
+import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -44,6 +55,9 @@ def main() -> None:
     """One line a module, and the counts."""
     options = _arguments()
     paths = sorted(path for path in options.folder.rglob("*.py") if _wanted(str(path), options.only))
+    if options.gpu or options.build_only:
+        _on_gpu(paths, options)
+        return
     found: dict[str, Found] = {}
     for path in paths:
         targets = options.targets.split(",")
@@ -60,6 +74,35 @@ def main() -> None:
     print("\n".join(summary(launches, ratios)))
     if options.picture is not None and ratios:
         options.picture.write_text(picture(ratios), encoding="utf-8")
+
+
+def _on_gpu(paths: Sequence[Path], options: argparse.Namespace) -> None:
+    """A line a row, and the table, when all is done or time is over."""
+    import json
+
+    from fusion_gpu import jobs_of, line, row_file, run, table
+    from worker_processes import Workers
+
+    end = time.monotonic() + options.time_limit
+    # A build keeps one core busy, and so does torch.compile's.
+    for name in ("MLIRT_JOBS", "OMP_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS"):
+        os.environ.setdefault(name, "1")
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder, Workers(options.jobs, options.job_limit) as workers:
+        switches = {"on_device": not options.build_only, "reduced": options.build_only and not options.full}
+        for job in jobs_of(paths, options.precision.split(","), Path(folder), **switches):
+            workers.submit(job, run, job)
+        for done in workers.results(lambda: time.monotonic() > end):
+            left = row_file(done.key)
+            row = done.result or (json.loads(left.read_text(encoding="utf-8")) if left.exists() else None)
+            lost = {"name": done.key.name, "level": done.key.level, "precision": done.key.precision, "times": {}}
+            rows.append(row or lost | {"verdict": "refused", "why": done.why})
+            print(line(rows[-1]), flush=True)
+            if options.rows is not None:
+                with options.rows.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+        missing = len(workers.left())
+    print("\n".join([*table(rows), *([f"the time limit left out {missing} rows"] if missing else [])]), flush=True)
 
 
 def judge(
@@ -128,6 +171,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="sizes as the files have them")
     parser.add_argument("--targets", default="cpu,cuda")
     parser.add_argument("--precision", default="fp32", help="of plans for cuda, as rt-opt takes it")
+    parser.add_argument("--gpu", action="store_true", help="run and measure on a GPU")
+    parser.add_argument("--build-only", action="store_true", help="as --gpu, but build alone; reduced without --full")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 2), help="processes of --gpu")
+    parser.add_argument("--job-limit", type=float, default=240, help="seconds for a row of --gpu")
+    parser.add_argument("--time-limit", type=float, default=1e9, help="seconds for all rows of --gpu")
+    parser.add_argument("--rows", type=Path, help="a file to which --gpu appends its rows as JSON")
     parser.add_argument("--time", action="store_true", help="against eager PyTorch and torch.compile")
     parser.add_argument("--picture", type=Path, help="an SVG of the ratios of times")
     return parser.parse_args()

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,23 @@ class Case:
     name: str
     module: Any
     inputs: list[Any]
+    make_inputs: Callable[[], list[Any]]
+
+    def filled_on(self, device: str, *, half: bool = False) -> list[Any]:
+        """Inputs with random values of seed 0, made on a device."""
+        import torch
+
+        torch.manual_seed(0)
+        with torch.device(device):
+            made = [_moved(one, device) for one in self.make_inputs()]
+        return [_half(one) for one in made] if half else made
 
 
-def load(path: Path, *, reduced: bool = True) -> Case:
-    """The module of a file with the weights and inputs of seed 0; whatever it raises is the file's own."""
+def load(path: Path, *, reduced: bool = True, filled: bool = True) -> Case:
+    """The module of a file with the weights and inputs of seed 0; whatever it raises is the file's own.
+
+    With `filled=False` inputs have no values, only types and shapes: memory that is never touched.
+    """
     import torch
 
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -33,7 +47,33 @@ def load(path: Path, *, reduced: bool = True) -> Case:
     exec(compile(ast.fix_missing_locations(_Reduced().visit(tree)) if reduced else tree, str(path), "exec"), names)
     torch.manual_seed(0)
     module = names["Model"](*names["get_init_inputs"]()).eval()
-    return Case(path.stem, module, list(names["get_inputs"]()))
+    return Case(
+        path.stem, module, list(names["get_inputs"]()) if filled else _empty(names["get_inputs"]), names["get_inputs"]
+    )
+
+
+def halved(case: Case) -> Case:
+    """The module and its inputs in half precision, as who wants that from PyTorch does it."""
+    return replace(case, module=case.module.half(), inputs=[_half(one) for one in case.inputs])
+
+
+def _half(one: Any) -> Any:
+    return one.half() if hasattr(one, "is_floating_point") and one.is_floating_point() else one
+
+
+def _moved(one: Any, device: str) -> Any:
+    return one.to(device) if hasattr(one, "is_floating_point") else one
+
+
+def _empty(make: Callable[[], Any]) -> list[Any]:
+    import torch
+
+    try:
+        with torch.device("meta"):
+            shaped = list(make())
+    except (RuntimeError, NotImplementedError):  # values that shapes or other values depend on
+        return list(make())
+    return [torch.empty_like(one, device="cpu") if hasattr(one, "is_floating_point") else one for one in shaped]
 
 
 class _Reduced(ast.NodeTransformer):
