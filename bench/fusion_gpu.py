@@ -307,9 +307,10 @@ def table(rows: Sequence[Row]) -> list[str]:
 
 
 def _summary(group: Sequence[Row]) -> str:
-    right = sum(row["verdict"] == "right" for row in group)
+    good = "built" if any(row["verdict"] == "built" for row in group) else "right"
+    right = sum(row["verdict"] == good for row in group)
     launches = [row["launches"] for row in group if "launches" in row]
-    text = f"{right} right of {len(group)}"
+    text = f"{right} {good} of {len(group)}"
     if launches:
         text += f", launches {statistics.mean(launches):.2f} in the mean, most {max(launches)}"
     ratios = [found for row in group if (found := ratio(row)) is not None]

@@ -1,0 +1,86 @@
+"""What the fusion benchmark does beside the device: order, verdicts, locks between processes, the table."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from multiprocessing.context import ForkProcess
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fusion_gpu import Device, Row, jobs_of, line, row_file, table, verdict
+
+
+def test_sequences_come_first_and_precisions_of_a_module_together(tmp_path: Path) -> None:
+    paths = [Path(f"{level}/{name}.py") for level in ("level1", "level2", "level3") for name in ("b", "a")]
+    names = [job.name for job in jobs_of(paths, ["fp32", "fp16"], tmp_path)]
+    assert names[:4] == ["2/a fp32", "2/a fp16", "2/b fp32", "2/b fp16"]
+    assert [name[0] for name in names] == list("222233331111")
+
+
+def test_rows_of_two_precisions_have_two_files(tmp_path: Path) -> None:
+    first, second = jobs_of([Path("level2/a.b.py")], ["fp32", "fp16"], tmp_path)
+    assert row_file(first) != row_file(second)
+    assert row_file(first).parent == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("error", "own", "precision", "expected"),
+    [
+        (1e-5, 0.0, "fp32", "right"),
+        (2e-5, 1e-6, "fp32", "wrong"),
+        (9e-5, 1e-5, "fp32", "right"),
+        (1.9e-3, 0.0, "fp16", "right"),
+        (float("nan"), 1e-3, "fp16", "wrong"),
+        (1.0, float("nan"), "fp16", "void"),
+        (1.0, float("inf"), "fp16", "void"),
+    ],
+)
+def test_verdicts(error: float, own: float, precision: str, expected: str) -> None:
+    assert verdict(error, own, precision) == expected
+
+
+def test_table_names_the_slowest_and_what_is_not_right() -> None:
+    rows = [
+        _row("2/quick fp32", {"ours": 1.0, "eager": 4.0, "compiled": 3.0}),
+        _row("2/slow fp32", {"ours": 4.0, "eager": 2.0}, launches=2),
+        _row("2/lost fp32", {}, verdict="refused") | {"why": "no kernel"},
+    ]
+    lines = table(rows)
+    assert lines[0] == (
+        "level2 fp32: 2 right of 3, launches 1.33 in the mean, most 2, "
+        "fastest peer over ours 1.22 in the geometric mean, faster 50%, least 0.50"
+    )
+    assert lines[1:] == ["   0.50 2/slow fp32 2: a, a", "   3.00 2/quick fp32 1: a", "  refused 2/lost fp32"]
+    assert "no kernel" in line(rows[2])
+
+
+def _row(name: str, times: dict[str, float], *, launches: int = 1, verdict: str = "right") -> Row:
+    found: dict[str, Any] = {"name": name, "level": "level2", "precision": "fp32", "times": times, "verdict": verdict}
+    return found | {"launches": launches, "kernels": ["a"] * launches}
+
+
+def _stay(work: Path, alone: bool, name: str, events: Queue[tuple[str, str]], seconds: float) -> None:
+    with Device(work) as device, device.alone() if alone else device.shared():
+        events.put((name, "in"))
+        time.sleep(seconds)
+        events.put((name, "out"))
+
+
+def test_who_measures_is_alone_and_is_not_passed_by_newcomers(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    events: Queue[tuple[str, str]] = context.Queue()
+    processes: list[ForkProcess] = []
+    for name, alone in (("a", False), ("b", False), ("measures", True), ("late", False)):
+        processes.append(context.Process(target=_stay, args=(tmp_path, alone, name, events, 0.5)))
+        processes[-1].start()
+        time.sleep(0.1)
+    found = [events.get(timeout=60) for _ in range(8)]
+    for process in processes:
+        process.join()
+    assert {name for name, what in found[:2] if what == "in"} == {"a", "b"}
+    assert {what for _, what in found[2:4]} == {"out"}
+    assert found[4:6] == [("measures", "in"), ("measures", "out")]
+    assert found[6][0] == "late"
