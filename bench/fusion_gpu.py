@@ -18,7 +18,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -132,11 +132,21 @@ def _on_device(job: Job, case: Case, plan: Path, convention: Any, row: Row) -> N
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     large = sum(one.numel() * one.element_size() for one in case.inputs if hasattr(one, "numel")) > _LARGE_BYTES
     with Device(job.work) as device, torch.no_grad():
+        stream = torch.cuda.Stream()
+
+        def contestants_in(place: AbstractContextManager[None]) -> dict[str, Callable[[], object]]:
+            with place, torch.cuda.stream(stream):
+                return _contestants(job, case, plan, convention, stream, row)
+
         # What would not fit the device several times over has it to itself.
-        with device.alone() if large else device.shared():
-            stream = torch.cuda.Stream()
-            with torch.cuda.stream(stream):
-                contestants = _contestants(job, case, plan, convention, stream, row)
+        try:
+            contestants = contestants_in(device.alone() if large else device.shared())
+        except torch.OutOfMemoryError:
+            contestants = None
+        if contestants is None:
+            gc.collect()
+            torch.cuda.empty_cache()
+            contestants = contestants_in(device.alone())
         with device.alone(), torch.cuda.stream(stream):
             row["times"] = _times(contestants, stream.cuda_stream)
 
@@ -181,16 +191,17 @@ def _contestants(
 
 
 def _exact(module: Any, inputs: Sequence[Any], row: Row) -> list[Any]:
-    """The results in float64, or in float32 where that does not fit."""
+    """The results in float64, or in float32 where that does not fit or the module makes float32 tensors itself."""
     import torch
 
+    failure: Exception = ValueError("no judge")
     for dtype in (torch.float64, torch.float32):
         try:
             given = [one.to(dtype) if _is_floating(one) else one for one in inputs]
             return leaves(copy.deepcopy(module).to(dtype)(*given))
-        except torch.OutOfMemoryError:
-            row["judge"] = "float32"
-    raise MemoryError("the judge does not fit the device")
+        except RuntimeError as error:  # no memory among them
+            failure, row["judge"] = error, "float32"
+    raise failure
 
 
 def _is_floating(one: Any) -> bool:
