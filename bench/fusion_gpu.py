@@ -27,7 +27,7 @@ from fusion_modules import Case, halved, load
 
 Row = dict[str, Any]
 LEVELS = ("level2", "level3", "level1")
-LEAST_ERROR = {"fp32": 1e-5, "fp16": 2e-3}
+MIN_TOLERANCE = {"fp32": 1e-5, "fp16": 2e-3}
 _ROUNDS, _SLOW_MS, _BROKEN = 5, 60.0, 3
 _LARGE_BYTES = 256 << 20
 
@@ -229,7 +229,7 @@ def verdict(error: float, own: float, precision: str) -> str:
     """right, wrong, or void where PyTorch in the same precision has no finite error."""
     if own != own or own == float("inf"):
         return "void"
-    return "right" if error <= max(10 * own, LEAST_ERROR[precision]) else "wrong"
+    return "right" if error <= max(10 * own, MIN_TOLERANCE[precision]) else "wrong"
 
 
 def _times(contestants: Mapping[str, Callable[[], object]], stream: int) -> dict[str, float]:
