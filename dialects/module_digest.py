@@ -14,7 +14,7 @@ from typing import cast
 from xdsl.dialects.builtin import AnyDenseElement, ArrayAttr, DenseIntOrFPElementsAttr, StringAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, Region, SSAValue
 
-from mlirt.dialects.xdsl_compat import IrPrinter
+from mlirt.dialects.ir_printer import IrPrinter
 
 
 def module_digest(module: Operation) -> str:

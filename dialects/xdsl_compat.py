@@ -1,6 +1,6 @@
 """The rough edges of xDSL 0.74.0, wrapped in one place; each has a test that says when it is no longer needed.
 
-- dense float lists print numbers as hex that reparse as integers, and lose the sign of zero: `IrPrinter`
+- dense float lists print numbers as hex that reparse as integers, and lose the sign of zero: `ir_printer.IrPrinter`
 - every verifier failure dumps the whole module into the exception: `install` removes that
 - rewrites drop the location of the op that they replace: `install` hands it on
 - visiting all ops takes a call of Python for each step: `ops_inside` reads the fields instead
@@ -10,46 +10,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 from io import StringIO
-from typing import IO, NoReturn, cast
+from typing import IO, NoReturn
 
-from xdsl.dialects.builtin import AnyDenseElement, AnyFloat, DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
-from xdsl.ir import Attribute, IRNode, Operation
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+from xdsl.ir import IRNode, Operation
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.printer import Printer
 from xdsl.utils.diagnostic import Diagnostic
 from xdsl.utils.mlir_lexer import MLIRLexer
 
 from mlirt.dialects import xdsl_speed
-
-_MAX_LIST_LENGTH = 100  # xDSL prints longer ones as raw bytes, which is exact
-
-
-class IrPrinter(Printer):
-    """xDSL's printer, with floats that read back as what they were."""
-
-    def print_attribute(self, attribute: Attribute) -> None:
-        if isinstance(attribute, DenseIntOrFPElementsAttr):
-            dense = cast(DenseIntOrFPElementsAttr[AnyDenseElement], attribute)
-            self._print_dense(dense)
-            return
-        super().print_attribute(attribute)
-
-    def _print_dense(self, attribute: DenseIntOrFPElementsAttr[AnyDenseElement]) -> None:
-        if not _needs_raw_bytes(attribute):
-            super().print_attribute(attribute)
-            return
-        self.print_string(f'dense<"0x{attribute.data.data.hex().upper()}"> : ')
-        self.print_attribute(attribute.get_type())
-
-    def print_float(self, value: float, type: AnyFloat) -> None:
-        text = StringIO()
-        Printer(stream=text).print_float(value, type)
-        # A whole number with many digits comes as the hex of its bits, which a dense list reads as an integer.
-        is_hex = text.getvalue().startswith("0x") and math.isfinite(value)
-        self.print_string(f"{value:.1f}" if is_hex else text.getvalue())
+from mlirt.dialects.ir_printer import IrPrinter
 
 
 def ops_inside(op: Operation) -> list[Operation]:
@@ -68,14 +40,6 @@ def ops_inside(op: Operation) -> list[Operation]:
                     inner = inner._next_op  # pyright: ignore[reportPrivateUsage]
                 block = block._next_block  # pyright: ignore[reportPrivateUsage]
     return found
-
-
-def _needs_raw_bytes(attribute: DenseIntOrFPElementsAttr[AnyDenseElement]) -> bool:
-    if not isinstance(attribute.get_element_type(), AnyFloat) or not 0 < len(attribute) <= _MAX_LIST_LENGTH:
-        return False
-    values = [value for value in attribute.get_values() if isinstance(value, float)]
-    signs_of_zero = {math.copysign(1.0, value) for value in values if value == 0.0}
-    return len(signs_of_zero) > 1 or not all(map(math.isfinite, values))
 
 
 def print_module(module: Operation, stream: IO[str], *, generic: bool = False, debuginfo: bool = False) -> None:

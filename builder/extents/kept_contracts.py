@@ -18,8 +18,8 @@ from mlirt.builder.extents.kernel_reader import FULL_EFFORT, NOTHING_KNOWN, Kern
 from mlirt.builder.extents.launch_reader import MAX_WORK, LaunchReader, TooMuchWork
 from mlirt.builder.extents.ranges import Effort
 from mlirt.builder.kernel_cache import KernelCache, key_of, versions
+from mlirt.dialects.ir_printer import IrPrinter
 from mlirt.dialects.kernel.core import FuncOp
-from mlirt.dialects.xdsl_compat import IrPrinter
 
 Found = tuple[Record, bool]
 

@@ -11,11 +11,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.io_formats import AS_TYPED
+from mlirt.dialects.ir_printer import IrPrinter
 from mlirt.dialects.symbolic import evaluate, sym, symbols
 from mlirt.dialects.tensor_types import dims, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import name_typical_values, typical, typical_values
-from mlirt.dialects.xdsl_compat import IrPrinter, module_text
+from mlirt.dialects.xdsl_compat import module_text
 from mlirt.kernels.lib.tactics.registry import TACTIC
 
 Shape = tuple[int, ...]

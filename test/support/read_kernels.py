@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, IndexType, MemRef
 from xdsl.ir import Attribute, Block
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.ir_printer import IrPrinter
 from mlirt.dialects.kernel.core import FuncOp, ReturnOp
 from mlirt.dialects.kernel.interpreter import run_kernel
 from mlirt.dialects.target import Target, TargetKind
-from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.kernels.lib.language import build
 from mlirt.kernels.lib.tactics.lowering import Lowering
 

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from mlirt.dialects.ir_printer import IrPrinter
 from mlirt.dialects.locations import names
-from mlirt.dialects.xdsl_compat import IrPrinter
 
 _DIMS = re.compile(r'tensor<(?P<sizes>[^<>,]*x)(?P<element>\w+), #trt\.dims<\[(?P<dims>"[^\]]*")\]>>')
 _MAX_LIST_LENGTH = re.compile(r"(?P<head>dense<)(?P<body>[^<>]{80,})>")

@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirt.dialects.context import RtContext, weights_of
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.ir_printer import IrPrinter
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.library_op import LibraryOp
 from mlirt.dialects.kernel.plugin import PluginOp
@@ -46,7 +47,6 @@ from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
-from mlirt.dialects.xdsl_compat import IrPrinter
 from mlirt.errors import CompileError
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Pack, Packed, Placements
