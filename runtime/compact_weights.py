@@ -3,10 +3,13 @@
 Networks in half precision and networks with quantised weights have such weights, where kernels want float32.
 """
 
+import math
 import os
 import threading
+from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -20,6 +23,10 @@ _SAMPLE = 4096  # elements that tell most weights from what is shorter
 _MAX_INT8 = 127
 _STEPS = 6  # of its scale to the smallest number of a line, at most
 _CHUNK = 1 << 20  # elements that are converted at a time
+
+_RATIOS = sorted({small / large for large in range(1, _MAX_INT8 + 1) for small in range(1, large + 1)})
+_ROUNDING = 2.0**-22  # relative: each of two float32 products is off by 2**-24 at most
+_LEAST_NORMAL = 2.0**-120  # magnitude above which products are rounded relative to it
 
 _shared: WeakValueDictionary[Hashable, np.ndarray] = WeakValueDictionary()
 """The memory of float32 numbers that somebody in this process uses, by what they are."""
@@ -112,13 +119,13 @@ def compact_form(array: np.ndarray) -> CompactForm | None:
     return CompactForm() if are_halves(array) else None
 
 
-def _axes_of_lines(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+@lru_cache(maxsize=256)
+def _axes_of_lines(shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """Along which axes numbers may have the same scale: along all, all but outer or inner ones, a single one."""
     axes = tuple(range(len(shape)))
     choices = [axes, axes[1:], axes[:-1], axes[1:-1], *((axis,) for axis in axes)]
-    for choice in dict.fromkeys(choices):
-        if np.prod([shape[axis] for axis in choice], dtype=np.int64) >= _MIN_LINE_ELEMENTS:
-            yield choice
+    long = [choice for choice in choices if math.prod(shape[axis] for axis in choice) >= _MIN_LINE_ELEMENTS]
+    return tuple(dict.fromkeys(long))
 
 
 def _scales_along(array: np.ndarray, axes: tuple[int, ...]) -> np.ndarray | None:
@@ -146,12 +153,28 @@ def _scales(lines: np.ndarray) -> np.ndarray | None:
 
 def _may_fit(line: np.ndarray) -> bool:
     """Whether a line, or a sample of it, has a scale: most guesses are wrong for its first numbers already."""
+    if not _have_whole_ratios(line[0, :_FIRST].tolist()):
+        return False
     if line.shape[1] > _MAX_INT8 + 1 and np.unique(np.abs(line[:, :_MANY])).size > _MAX_INT8 + 1:
         return False  # a scale times 0 to 127 has no more magnitudes
     guesses = _guesses_of_one(line)
     for part in (line[:, :_FIRST], line):
         guesses = guesses[_fit(np.broadcast_to(part, (len(guesses), part.shape[1])), guesses)]
         if not len(guesses):
+            return False
+    return True
+
+
+def _have_whole_ratios(numbers: list[float]) -> bool:
+    """Whether numbers may be a scale times -127 to 127: their ratios are those of such numbers, but for rounding."""
+    magnitudes = [abs(number) for number in numbers if number]
+    if not magnitudes or not all(_LEAST_NORMAL < number < math.inf for number in magnitudes):
+        return True
+    largest = max(magnitudes)
+    for number in magnitudes:
+        ratio = number / largest
+        place = bisect_left(_RATIOS, ratio)
+        if not any(abs(ratio - near) <= _ROUNDING * near for near in _RATIOS[max(place - 1, 0) : place + 1]):
             return False
     return True
 

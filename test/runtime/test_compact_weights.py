@@ -161,3 +161,25 @@ def test_a_child_that_is_forked_while_weights_are_widened_has_a_lock_of_its_own(
             signal.alarm(20)
             os._exit(0 if len(safetensors_section.parse(content, "in the child")) == 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("scales_shape", [(1, 1, 1), (24, 1, 1), (1, 1, 48), (24, 40, 1)])
+def test_ratios_of_whole_numbers_refuse_nothing_that_fits(
+    scales_shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quick look at the first numbers of a line changes no form, and spares random weights the search."""
+    scaled = int8_times(scales_shape)
+    arrays = [scaled * np.float32(factor) for factor in (2.0**-130, 2.0**-118, 1, 2.0**100)]
+    noise = [RNG.standard_normal(SHAPE).astype(np.float32) for _ in range(4)]
+    looked = [compact(array) for array in arrays]
+    assert sum(one is not None for one in looked) >= 2
+    with monkeypatch.context() as patch:
+        patch.setattr(compact_weights, "_guesses_of_one", None)
+        assert [compact(array) for array in noise] == [None] * 4
+    monkeypatch.setattr(compact_weights, "_have_whole_ratios", bool)
+    for array, one in zip(arrays, looked, strict=True):
+        again = compact(array)
+        assert (one is None) == (again is None)
+        if one is not None and again is not None:
+            assert one.numbers.dtype == again.numbers.dtype
+            np.testing.assert_array_equal(one.scales, again.scales)
