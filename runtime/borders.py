@@ -6,14 +6,14 @@ first to touch a buffer, none is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mlirt.runtime.border_writers import first_touches
 from mlirt.runtime.expressions import ExpressionError
 from mlirt.runtime.formula_table import EvaluatedFormulas, FormulaTable
 from mlirt.runtime.manifest import BORDER_NUMBERS, Manifest
-
-_MAX_NUMBER = float(1 << 62)
 
 
 class Borders:
@@ -36,32 +36,31 @@ class Borders:
         given = ((buffers[i].fill, table.add(buffers[i].size)) for i in self.buffers)
         described = [(*row, *one) for row, one in zip(rows, given, strict=True)]
         self._which = np.array([alike.setdefault(one, len(alike)) for one in described], np.intp)
-        distinct = np.array(list(alike), np.int64).reshape(-1, BORDER_NUMBERS + 2)
-        self._formulas, self._fills = distinct[:, :BORDER_NUMBERS], distinct[:, BORDER_NUMBERS]
+        self._formulas = [one[:BORDER_NUMBERS] for one in alike]
+        self._fills = [one[BORDER_NUMBERS] for one in alike]
         first = dict(zip(reversed(self._which.tolist()), reversed(self.buffers), strict=True))
-        self._first = np.array([first[k] for k in range(len(alike))], np.intp)
+        self._first = [first[k] for k in range(len(alike))]
         """The first buffer of each kind."""
 
-    def numbers(self, evaluated: EvaluatedFormulas, results: np.ndarray | None, sizes: np.ndarray) -> np.ndarray:
+    def numbers(self, evaluated: EvaluatedFormulas, sizes: np.ndarray) -> np.ndarray:
         """For each border images, rows, bytes of a row, rows above, bytes beside and the byte that fills it.
 
-        `results` are those of all formulas, where all have one; buffers without bytes have no images. Raises
-        ExpressionError where a border does not lie in its buffer.
+        Buffers without bytes have no images. Raises ExpressionError where a border does not lie in its buffer.
         """
-        held = sizes[self._first]
-        found = np.zeros((len(self._first), BORDER_NUMBERS + 1), np.int64)
-        if results is not None:
-            found[:, :BORDER_NUMBERS] = results[self._formulas]
-        else:
-            for k in np.flatnonzero(held):
-                found[k, :BORDER_NUMBERS] = evaluated.numbered(self._formulas[k])
-        found[:, BORDER_NUMBERS] = self._fills
-        found[held == 0] = 0
-        images, rows, row, above, beside, _ = found.T
-        of_row = (images.astype(float) * (rows + 2.0 * above) * row < _MAX_NUMBER) & (2 * beside <= row)
-        fits = of_row & (images * (rows + 2 * above) * row == held) & (beside <= (rows + above) * row)
-        fits &= (found >= 0).all(axis=1)
-        if not bool(fits.all()):
-            k = int(np.argmin(fits))
-            raise ExpressionError(f"the border of buffer {self._first[k]} does not lie in its {held[k]} bytes")
-        return found[self._which]
+        described = zip(self._first, self._formulas, self._fills, strict=True)
+        found = [_numbers(evaluated, int(sizes[i]), i, formulas, fill) for i, formulas, fill in described]
+        return np.array(found, np.int64).reshape(-1, BORDER_NUMBERS + 1)[self._which]
+
+
+def _numbers(
+    evaluated: EvaluatedFormulas, held: int, buffer: int, formulas: Sequence[int], fill: int
+) -> tuple[int, ...]:
+    """The numbers of one border, in Python: few are different, and these are small."""
+    if not held:
+        return (0,) * (BORDER_NUMBERS + 1)
+    found = (*evaluated.numbered(formulas), fill)
+    images, rows, row, above, beside, _ = found
+    is_whole = min(found) >= 0 and images * (rows + 2 * above) * row == held
+    if not is_whole or 2 * beside > row or beside > (rows + above) * row:
+        raise ExpressionError(f"the border of buffer {buffer} does not lie in its {held} bytes")
+    return found

@@ -75,7 +75,7 @@ class PlanFormulas:
     def sizes(self, numbers: np.ndarray) -> np.ndarray | None:
         """The bytes of each buffer by the values of all formulas; None where one makes no sense."""
         sizes = numbers[self._distinct_sizes]
-        if bool(np.any(sizes < 0)) or bool(np.any(sizes > MAX_BYTES)):
+        if sizes.min(initial=0) < 0 or sizes.max(initial=0) > MAX_BYTES:
             return None
         return numbers[self._sizes]
 
@@ -84,7 +84,7 @@ class PlanFormulas:
         starts = np.zeros(len(sizes), np.int64)
         for views, sources, formulas in self._views:
             offsets = numbers[formulas]
-            if bool(np.any(offsets < 0)) or bool(np.any(offsets > MAX_BYTES)):
+            if offsets.min(initial=0) < 0 or offsets.max(initial=0) > MAX_BYTES:
                 return None
             starts[views] = starts[sources] + offsets
         if self._views:

@@ -63,8 +63,9 @@ class ProgramCache:
         if key in self._programs:
             self._bytes -= self._programs.pop(key)[1]
             self._companions.pop(key, None)
-        self._programs[key] = program, program.held_bytes
-        self._bytes += program.held_bytes
+        held = program.held_bytes
+        self._programs[key] = program, held
+        self._bytes += held
         while len(self._programs) > 1 and self._bytes + self._session.outgrown_bytes() > self._limit:
             gone, (_, size) = self._programs.popitem(last=False)
             self._companions.pop(gone, None)

@@ -194,7 +194,7 @@ class _Binder:
         for tensor, shape in zip(manifest.outputs, output_shapes, strict=True):
             self._check_dense(tensor, shape)
         borders = self.formulas.borders
-        border_numbers = borders.numbers(self.evaluated, self._numbers, self.size_array)
+        border_numbers = borders.numbers(self.evaluated, self.size_array)
         offsets, total, written_over = self._arena()
         offset_array = np.zeros(len(self.size_array), np.int64)
         offset_array[self.formulas.owner_array] = offsets
