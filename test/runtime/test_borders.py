@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from mlirt.errors import PlanError
+from mlirt.runtime.formula_table import EvaluatedFormulas
 from mlirt.runtime.plan_file import make_plan
 from mlirt.runtime.shape_binding import bind_shapes
 
@@ -49,6 +51,24 @@ def test_a_border_outside_of_its_buffer_is_refused(tiny: Maker, border: list[obj
     manifest = make_plan(parts.manifest, parts.sections, parts.weights).manifest
     with pytest.raises(PlanError, match="no meaning"):
         bind_shapes(manifest, [(7, 4)])
+
+
+def test_equal_borders_are_looked_at_once(tiny: Maker) -> None:
+    """The second launch touches another buffer with the same border."""
+    looked: list[int] = []
+    for borders in (1, 2):
+        parts = _parts(tiny, BORDER)
+        manifest = parts.manifest
+        if borders == 2:
+            manifest["buffers"].append(manifest["buffers"][5])
+            manifest["launches"][1]["args"][0] = {"buffer": 6}
+        plan = make_plan(manifest, parts.sections, parts.weights)
+        numbered = EvaluatedFormulas.numbered
+        with mock.patch.object(EvaluatedFormulas, "numbered", autospec=True, side_effect=numbered) as looking:
+            bound = bind_shapes(plan.manifest, [(7, 4)])
+        assert len(bound.border_numbers) == borders
+        looked.append(looking.call_count)
+    assert looked == [1, 1]
 
 
 @pytest.mark.parametrize("change", [{"border": [1, 2]}, {"halo": None, "fill": 0}])
