@@ -26,7 +26,7 @@ _CHUNK = 1 << 20  # elements that are converted at a time
 
 _RATIOS = sorted({small / large for large in range(1, _MAX_INT8 + 1) for small in range(1, large + 1)})
 _ROUNDING = 2.0**-22  # relative: each of two float32 products is off by 2**-24 at most
-_LEAST_NORMAL = 2.0**-120  # magnitude above which products are rounded relative to it
+_MIN_NORMAL = 2.0**-120  # magnitude above which products are rounded relative to it
 
 _shared: WeakValueDictionary[Hashable, np.ndarray] = WeakValueDictionary()
 """The memory of float32 numbers that somebody in this process uses, by what they are."""
@@ -168,7 +168,7 @@ def _may_fit(line: np.ndarray) -> bool:
 def _have_whole_ratios(numbers: list[float]) -> bool:
     """Whether numbers may be a scale times -127 to 127: their ratios are those of such numbers, but for rounding."""
     magnitudes = [abs(number) for number in numbers if number]
-    if not magnitudes or not all(_LEAST_NORMAL < number < math.inf for number in magnitudes):
+    if not magnitudes or not all(_MIN_NORMAL < number < math.inf for number in magnitudes):
         return True
     largest = max(magnitudes)
     for number in magnitudes:
