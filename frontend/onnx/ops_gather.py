@@ -8,6 +8,7 @@ from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, minimum, product
 from mlirt.dialects.symbolic_bounds import at_most
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.attention import written_from
 from mlirt.frontend.importing.data_dependent_sizes import coordinates, require_lengths, true_positions
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
@@ -158,20 +159,11 @@ def tensor_scatter(net: Network, node: Node) -> Value:
     require_lengths(net, node, equal("", "", cache.dims[0], batch, "its update has {right} samples, its cache {left}"))
     fault = "its update has {right} steps, its cache only {left}"
     require_lengths(net, node, at_least("", fault, capacity, steps))
-    position = layers.reshape(net, layers.counting(net, "int64", steps), [1, steps])
-    if start is not None:
-        position = layers.binary(
-            net, "sum", layers.reshape(net, layers.cast(net, start, "int64"), [batch, 1]), position
-        )
-    if mode == "circular":
-        if not isinstance(capacity, int):
-            raise node.unsupported("the circular mode needs a length that is known when the engine is built")
-        position = layers.binary(net, "mod", position, net.constant(np.full((1, 1), capacity, np.int64)))
-    position = layers.expand(net, position, [batch, steps])
-    sample = layers.expand(net, layers.reshape(net, layers.counting(net, "int64", batch), [batch, 1]), [batch, steps])
-    indices = layers.concatenate(net, [layers.unsqueeze(net, value, [2]) for value in (sample, position)], 2)
-    operands = [layers.transpose(net, cache, order), indices, layers.transpose(net, update, order)]
-    written = net.emit("scatter", operands, mode="nd")
+    circle = capacity if mode == "circular" else None
+    if circle is not None and not isinstance(circle, int):
+        raise node.unsupported("the circular mode needs a length that is known when the engine is built")
+    turned, added = (layers.transpose(net, x, order) for x in (cache, update))
+    written = written_from(net, turned, added, start, circle)
     return layers.transpose(net, written, [order.index(k) for k in range(cache.rank)])
 
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.attention import Scoring, attended, joined_heads, split_heads
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.normalization import by_root_mean_square, standardized
 from mlirt.frontend.importing.products import product
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.ops_microsoft_decoders import shown_keys
 
 _DOMAIN = "com.microsoft"
 _HIDDEN = -10000.0
@@ -58,11 +60,11 @@ def embed_layer_normalization(net: Network, node: Node) -> Sequence[Value]:
 
 
 @onnx_op("Attention", domain=_DOMAIN)
-def attention(net: Network, node: Node) -> Value:
+def attention(net: Network, node: Node) -> Sequence[Value]:
     """Heads that attend to each other's words; queries, keys and values are one product with joined weights."""
-    if node.optional(4) is not None or node.wants(1) or node.integer("do_rotary", 0):
-        raise node.unsupported("keys and values of earlier runs, and rotary positions, are not known")
-    x, heads, bias = node.input(0), node.integer("num_heads"), node.optional(2)
+    if node.integer("do_rotary", 0) or node.integer("past_present_share_buffer", 0) or node.optional(6) is not None:
+        raise node.unsupported("rotary positions and shared buffers are not known")
+    x, heads, bias, past = node.input(0), node.integer("num_heads"), node.optional(2), node.optional(4)
     joined = product(net, node, x, node.input(1))
     joined = joined if bias is None else layers.binary(net, "sum", joined, bias)
     width = joined.dims[2]
@@ -71,42 +73,20 @@ def attention(net: Network, node: Node) -> Value:
     sizes = node.integers("qkv_hidden_sizes", [width // 3] * 3)
     starts = [0, sizes[0], sizes[0] + sizes[1]]
     query, key, value = (
-        _heads(net, layers.along(net, joined, 2, start, size), heads, size)
+        split_heads(net, layers.along(net, joined, 2, start, size), heads)
         for start, size in zip(starts, sizes, strict=True)
     )
-    scores = layers.matrix_multiply(net, query, key, rhs_op="transpose")
-    scale = node.real("scale", 0.0) or 1 / math.sqrt(sizes[0] // heads)
-    scores = layers.binary(net, "prod", scores, layers.scalar_like(net, scale, scores))
-    for shown in _shown(net, node, x):
-        hidden = layers.scalar_like(net, node.real("mask_filter_value", _HIDDEN), scores)
-        added = layers.select(net, shown, layers.scalar_like(net, 0.0, scores), hidden)
-        scores = layers.binary(net, "sum", scores, added)
-    given = node.optional(5)
-    scores = scores if given is None else layers.binary(net, "sum", scores, given)
-    weights = net.emit("softmax", [scores], axis=3)
-    mixed = layers.transpose(net, layers.matrix_multiply(net, weights, value), [0, 2, 1, 3])
-    return layers.reshape(net, mixed, [*x.dims[:2], sizes[2]])
-
-
-def _heads(net: Network, x: Value, heads: int, width: int) -> Value:
-    """[B, S, heads * d] as [B, heads, S, d]."""
-    return layers.transpose(net, layers.reshape(net, x, [*x.dims[:2], heads, width // heads]), [0, 2, 1, 3])
-
-
-def _shown(net: Network, node: Node, x: Value) -> list[Value]:
-    """Which words each word may see, of rank 4: by the mask, and those before it where attention looks one way."""
-    batch, length = x.dims[:2]
-    places = layers.counting(net, "int64", length)
-    mask, found = node.optional(3), list[Value]()
-    if mask is not None and mask.rank == 1 and mask.dims[0] == batch:
-        ends = layers.reshape(net, layers.cast(net, mask, "int64"), [batch, 1, 1, 1])
-        found.append(layers.binary(net, "less", layers.reshape(net, places, [1, 1, 1, length]), ends))
-    elif mask is not None and mask.rank in (2, 3):
-        whole = layers.reshape(net, mask, [batch, 1, *([1] if mask.rank == 2 else []), *mask.dims[1:]])
-        found.append(layers.binary(net, "greater", whole, layers.scalar_like(net, 0, whole)))
-    elif mask is not None:
-        raise node.unsupported(f"a mask of {mask.type} is not known")
-    if node.integer("unidirectional", 0):
-        rows = layers.reshape(net, places, [1, 1, length, 1])
-        found.append(layers.binary(net, "less_equal", layers.reshape(net, places, [1, 1, 1, length]), rows))
-    return found
+    if past is not None:
+        earlier = [layers.squeeze(net, layers.along(net, past, 0, k, 1), [0]) for k in range(2)]
+        key, value = (layers.concatenate(net, [p, x], 2) for p, x in zip(earlier, (key, value), strict=True))
+    scoring = Scoring(
+        scale=node.real("scale", 0.0) or 1 / math.sqrt(sizes[0] // heads),
+        bias=node.optional(5),
+        shown=shown_keys(net, node, node.optional(3), query, key),
+        hidden=node.real("mask_filter_value", _HIDDEN),
+        adds_hidden=True,
+    )
+    result = joined_heads(net, attended(net, query, key, value, scoring))
+    if not node.wants(1):
+        return [result]
+    return [result, layers.concatenate(net, [layers.unsqueeze(net, part, [0]) for part in (key, value)], 0)]

@@ -49,8 +49,15 @@ def test_attention_with_a_bias_of_the_scores_and_values_of_another_width() -> No
     assert_agrees(model, feeds, rtol=1e-3)
 
 
-def test_attention_to_earlier_runs_is_refused() -> None:
-    arrays = [numbers(2, 4, 8), numbers(8, 24), numbers(24), None, numbers(2, 2, 2, 3, 4)]
-    model, _ = one_node("Attention", arrays, domain=_MS, outputs=2, num_heads=2)
-    with pytest.raises(UnsupportedError, match="keys and values of earlier runs"):
+@pytest.mark.parametrize("mask", [None, (np.arange(7)[None] < [[7], [5]]).astype(np.int32)])
+def test_attention_to_earlier_runs(mask: Any) -> None:
+    arrays = [numbers(2, 4, 8), numbers(8, 24, seed=1), numbers(24, seed=2), mask, numbers(2, 2, 2, 3, 4, seed=3)]
+    model, feeds = one_node("Attention", arrays, domain=_MS, constants=[1, 2], outputs=2, num_heads=2, unidirectional=1)
+    assert_agrees(model, feeds, rtol=1e-3)
+
+
+def test_attention_with_rotary_positions_is_refused() -> None:
+    arrays = [numbers(2, 4, 8), numbers(8, 24), numbers(24)]
+    model, _ = one_node("Attention", arrays, domain=_MS, num_heads=2, do_rotary=1)
+    with pytest.raises(UnsupportedError, match="rotary positions"):
         imported_text(model)
