@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/recognise_text.py
 
-.PHONY: demo test test-torch lit lint docs clean
+.PHONY: demo test test-torch test-serve lit lint docs clean
 
 .venv/installed: pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -28,6 +28,15 @@ TORCH_INDEX ?=
 test-torch: .venv-torch/installed
 	.venv-torch/bin/pytest -q test/frontend/torch test/builder/from_torch
 
+# Nor are the packages of other servers: gRPC, Ray, OpenTelemetry, and Triton's client, which asks our server as a stranger.
+.venv-serve/installed: pyproject.toml
+	test -x .venv-serve/bin/pip || $(PYTHON) -m venv .venv-serve
+	.venv-serve/bin/pip install --quiet --editable '.[grpc,ray]' pytest 'tritonclient[http,grpc]' opentelemetry-sdk pyarrow
+	touch $@
+
+test-serve: .venv-serve/installed
+	.venv-serve/bin/pytest -q test/serve
+
 lit: .venv/installed
 	$(BIN)/lit -v test/
 
@@ -40,4 +49,4 @@ docs: .venv/installed
 	$(BIN)/python -m mlirt.tools.documentation $(PAGES)
 
 clean:
-	rm -rf .venv .venv-torch .cache build dist
+	rm -rf .venv .venv-torch .venv-serve .cache build dist

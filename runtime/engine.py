@@ -128,6 +128,11 @@ class Engine:
         return self.plan.manifest.target.kind
 
     @property
+    def streams(self) -> int:
+        """How many runs may go on at once."""
+        return self._contexts.count
+
+    @property
     def inputs(self) -> tuple[TensorDescription, ...]:
         """The inputs in the order of the network."""
         manifest = self.plan.manifest

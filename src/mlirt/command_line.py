@@ -40,6 +40,10 @@ def rt_lab() -> int:
     return _run("rt-lab")
 
 
+def rt_serve() -> int:
+    return _run("rt-serve")
+
+
 def trtexec() -> int:
     return _run("trtexec")
 

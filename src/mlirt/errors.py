@@ -97,6 +97,14 @@ class RunCancelledError(MlirtError):
     """A run was cancelled before it ended."""
 
 
+class OverloadError(MlirtError):
+    """A request was refused at once, as more wait already than can be answered soon; it may be sent again later."""
+
+
+class UnavailableError(MlirtError):
+    """What should answer is not there now: it is closed, starting, or its process has ended."""
+
+
 class MissingPackageError(MlirtError, ImportError):
     """What was asked for needs a package that is not installed, as on a machine that only runs engines."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
-PACKAGES = ("builder", "codegen", "dialects", "frontend", "kernels", "passes", "runtime", "tools")
+PACKAGES = ("builder", "codegen", "dialects", "frontend", "kernels", "passes", "runtime", "serve", "tools")
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:

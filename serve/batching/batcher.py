@@ -1,0 +1,164 @@
+"""The dynamic batcher: requests of any callers that wait at the same time are run together.
+
+Nothing waits for a batch to fill while the engine is idle, unless `Limits.delay_ms` says so: what comes while a run
+goes on is the next batch, so batches grow with the load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+from mlirt.errors import DeadlineError, InvalidInputError, MlirtError, OverloadError, UnavailableError, out_of_memory
+from mlirt.serve.batching.batch_arrays import joined, split
+from mlirt.serve.batching.limits import Limits
+from mlirt.serve.batching.request import Answer, Array, Outputs, Request
+from mlirt.serve.batching.request_check import RequestCheck
+from mlirt.serve.batching.request_queue import RequestQueue, late
+from mlirt.serve.batching.row_check import rows_are_independent
+from mlirt.serve.batching.signature import Signature
+from mlirt.serve.batching.use import BatcherUse, UseCounter
+
+Run = Callable[[Mapping[str, Array], "float | None"], Mapping[str, Array]]
+"""Outputs by name for inputs by name and the seconds that it may take; called from several threads at once."""
+
+
+class Batcher:
+    """Answers requests of many threads and coroutines by runs of one network.
+
+    run: what runs a batch. signature: its inputs and outputs. limits: sizes of requests, batches and the queue.
+    runs_at_once: how many batches may run at the same time, as `streams` of an engine or replicas.
+    batch: whether requests are joined along the first dimension; None joins them where the inputs and outputs share
+    that dimension and a trial finds that no row of an output depends on another row.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        signature: Signature,
+        limits: Limits | None = None,
+        *,
+        runs_at_once: int = 1,
+        batch: bool | None = None,
+    ) -> None:
+        self.signature = signature
+        self.limits = limits or Limits()
+        self.joins = _joins(run, signature, self.limits, batch)
+        """Whether requests are joined."""
+        self._run = run
+        self._check = RequestCheck(signature, self.limits, batches=self.joins)
+        self._queue = RequestQueue(self.limits, self._most_rows)
+        self._use = UseCounter()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"mlirt-batch-{number}", daemon=True)
+            for number in range(runs_at_once)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Answer:
+        """Let a request wait for its turn; `result()` of what is returned has its outputs.
+
+        Raises at once `InvalidInputError` for inputs that cannot be run, `OverloadError` where too many requests wait,
+        `UnavailableError` after `close`. The answer fails with `DeadlineError` where `timeout` seconds have passed from
+        now on. The arrays are read until the answer is there.
+        """
+        try:
+            request = self._check(feeds, timeout)
+            self._queue.put(request)
+        except MlirtError as error:
+            self._use.request("refused" if isinstance(error, OverloadError | UnavailableError) else "invalid")
+            raise
+        return request.answer
+
+    def run(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Outputs:
+        """`submit`, and wait for the outputs."""
+        return self.submit(feeds, timeout=timeout).result()
+
+    async def run_async(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Outputs:
+        """`submit` for coroutines; a task that is cancelled takes its request out of the queue."""
+        return await asyncio.wrap_future(self.submit(feeds, timeout=timeout))
+
+    @property
+    def use(self) -> BatcherUse:
+        """What it has done so far."""
+        return self._use.now(len(self._queue))
+
+    def close(self, *, drain: bool = True) -> None:
+        """Take no more requests, and return when the last is answered; without `drain` those that wait get an error."""
+        self._queue.close()
+        if not drain:
+            self._queue.fail_all(UnavailableError("the request was not run: the server is being closed"))
+        for thread in self._threads:
+            thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _most_rows(self, request: Request) -> int:
+        return self._check.most_rows({name: array.shape for name, array in request.feeds.items()})
+
+    def _work(self) -> None:
+        while requests := self._queue.take():
+            self._answer(requests)
+
+    def _answer(self, requests: Sequence[Request]) -> None:
+        """Run requests together. Where that fails each is run alone: one must not spoil the others' answers."""
+        try:
+            answers = self._outputs_of(requests)
+        except Exception as error:
+            if len(requests) > 1:
+                for request in requests:
+                    self._answer([request])
+                return
+            self._fail(requests[0], error)
+            return
+        now = time.monotonic()
+        for request, outputs in zip(requests, answers, strict=True):
+            if request.deadline < now:
+                self._fail(request, late(request, "when it was done"))
+            else:
+                self._use.request("ok")
+                request.answer.set_result(outputs)
+
+    def _outputs_of(self, requests: Sequence[Request]) -> list[Outputs]:
+        rows = [request.rows for request in requests]
+        total = sum(rows)
+        padded = self._padded_rows(requests[0], total)
+        begun = time.monotonic()
+        for request in requests:
+            request.answer.waited, request.answer.batch_rows = begun - request.came, total
+        deadline = max(request.deadline for request in requests)
+        timeout = None if deadline == float("inf") else max(0.0, deadline - begun)
+        self._use.batch(total)
+        outputs = self._run(joined([request.feeds for request in requests], total, padded), timeout)
+        return list(split(outputs, rows, padded)) if self.joins else [dict(outputs)]
+
+    def _padded_rows(self, request: Request, rows: int) -> int:
+        if not self.joins:
+            return rows
+        return self._check.padded_rows(rows, {name: array.shape for name, array in request.feeds.items()})
+
+    def _fail(self, request: Request, error: Exception) -> None:
+        shortage = out_of_memory("the request", error)
+        self._use.request("late" if isinstance(error, DeadlineError) else "error")
+        request.answer.set_exception(shortage or error)
+
+
+def _joins(run: Run, signature: Signature, limits: Limits, batch: bool | None) -> bool:
+    """Whether requests are joined: as told, else where it is certain that nobody can see it."""
+    if batch and signature.batch_symbol is None:
+        raise InvalidInputError(
+            f"network {signature.name!r} cannot join requests: its inputs and outputs do not share a first dimension "
+            "that is a name, such as image[n, 3, 8, 8] and scores[n, 10]"
+        )
+    if batch is None:
+        can_join = signature.batch_symbol is not None and limits.max_batch > 1
+        return can_join and rows_are_independent(run, signature) is True
+    return batch

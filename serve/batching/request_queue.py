@@ -1,0 +1,123 @@
+"""The requests that wait, bounded in number and bytes, and the choice of those that go into the next batch."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from mlirt.errors import DeadlineError, OverloadError, UnavailableError
+from mlirt.serve.batching.limits import Limits
+from mlirt.serve.batching.request import Key, Request
+
+_MEBI = float(1 << 20)
+
+
+class RequestQueue:
+    """Who came first is in the next batch; requests with an equal key join it in their order while there is room."""
+
+    def __init__(self, limits: Limits, most_rows: Callable[[Request], int]) -> None:
+        self._limits = limits
+        self._most_rows = most_rows
+        self._changed = threading.Condition(threading.Lock())
+        self._waiting: dict[Key, deque[Request]] = {}
+        self._count = self._size = 0
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, request: Request) -> None:
+        """Let it wait; OverloadError where too many do, UnavailableError where nobody will take it."""
+        limits = self._limits
+        with self._changed:
+            if self._is_closed:
+                raise UnavailableError("the server takes no more requests: it is being closed")
+            if self._count >= limits.max_queue or (
+                self._count and self._size + request.size > limits.max_queue_mb * _MEBI
+            ):
+                raise OverloadError(
+                    f"{self._count} requests with {self._size} bytes wait; expected fewer than {limits.max_queue} and "
+                    f"{limits.max_queue_mb:g} MiB: send the request again later"
+                )
+            self._waiting.setdefault(request.key, deque()).append(request)
+            self._count += 1
+            self._size += request.size
+            self._changed.notify()
+
+    def take(self) -> list[Request]:
+        """The requests of the next batch, as soon as there are any; none once the queue is closed and empty."""
+        with self._changed:
+            while True:
+                self._drop_what_is_over()
+                if not self._count:
+                    if self._is_closed:
+                        return []
+                    self._changed.wait()
+                    continue
+                group = min(self._waiting.values(), key=_came)
+                seconds = self._seconds_to_wait(group)
+                if seconds > 0:
+                    self._changed.wait(seconds)
+                elif found := self._taken(group):
+                    return found
+
+    def close(self) -> None:
+        """Take no more; those that wait are still taken."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def fail_all(self, error: Exception) -> None:
+        """Answer all that wait with an error."""
+        with self._changed:
+            for request in [one for group in self._waiting.values() for one in group]:
+                self._remove(request)
+                if request.answer.set_running_or_notify_cancel():
+                    request.answer.set_exception(error)
+
+    def _seconds_to_wait(self, group: deque[Request]) -> float:
+        first = group[0]
+        if self._is_closed or not self._limits.delay_ms or sum(one.rows for one in group) >= self._most_rows(first):
+            return 0.0
+        return min(first.came + self._limits.delay_ms / 1e3, first.deadline) - time.monotonic()
+
+    def _taken(self, group: deque[Request]) -> list[Request]:
+        """The first requests of a group that fit into a batch; those that were cancelled are left out."""
+        room, found = self._most_rows(group[0]), list[Request]()
+        for request in tuple(group):
+            if found and request.rows > room:
+                break
+            self._remove(request)
+            if request.answer.set_running_or_notify_cancel():
+                found.append(request)
+                room -= request.rows
+        return found
+
+    def _drop_what_is_over(self) -> None:
+        """Whose deadline has passed would be computed for nobody."""
+        now = time.monotonic()
+        for request in [one for group in self._waiting.values() for one in group if one.deadline <= now]:
+            self._remove(request)
+            if request.answer.set_running_or_notify_cancel():
+                request.answer.set_exception(late(request, "while it waited for its turn"))
+
+    def _remove(self, request: Request) -> None:
+        group = self._waiting[request.key]
+        group.remove(request)
+        if not group:
+            del self._waiting[request.key]
+        self._count -= 1
+        self._size -= request.size
+
+
+def late(request: Request, when: str) -> DeadlineError:
+    """The error for a request whose time was over."""
+    return DeadlineError(
+        f"the timeout of {request.timeout} s has passed {when}; give it more time, or send fewer requests"
+    )
+
+
+def _came(group: deque[Request]) -> float:
+    return group[0].came
