@@ -31,7 +31,7 @@ test-torch: .venv-torch/installed
 # Nor are the packages of other servers: gRPC, Ray, OpenTelemetry, and Triton's client, which asks our server as a stranger.
 .venv-serve/installed: pyproject.toml
 	test -x .venv-serve/bin/pip || $(PYTHON) -m venv .venv-serve
-	.venv-serve/bin/pip install --quiet --editable '.[grpc,ray]' pytest 'tritonclient[http,grpc]' opentelemetry-sdk pyarrow
+	.venv-serve/bin/pip install --quiet --editable '.[grpc,ray]' pytest hypothesis 'tritonclient[http,grpc]' opentelemetry-sdk pyarrow
 	touch $@
 
 test-serve: .venv-serve/installed

@@ -1,0 +1,1 @@
+"""The Open Inference Protocol over HTTP, with health, metrics and reloads. Needs the packages of `mlirt[serve]`."""
