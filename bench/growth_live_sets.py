@@ -1,6 +1,6 @@
 """What an ONNX graph must hold at once, and by how much a process grows in which onnxruntime runs it.
 
-    python bench/growth_live_sets.py MODEL.onnx INPUTS.npz    two numbers of MiB
+python bench/growth_live_sets.py MODEL.onnx INPUTS.npz    two numbers of MiB
 """
 
 from __future__ import annotations

@@ -254,9 +254,7 @@ def _openvino(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], hint: str
     return side
 
 
-def _compare(
-    title: str, sides: Mapping[str, Side], callers: int, arguments: argparse.Namespace
-) -> dict[str, Block]:
+def _compare(title: str, sides: Mapping[str, Side], callers: int, arguments: argparse.Namespace) -> dict[str, Block]:
     """The median block of each side."""
     blocks: dict[str, list[Block]] = {key: [] for key in sides}
     for _ in range(arguments.rounds):

@@ -105,10 +105,20 @@ def _serve(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="rt-serve-") as folder:
         models = Models(_models(arguments, Path(folder)))
         try:
-            asyncio.run(_serve_until_told(models, settings, arguments.grpc_port))
+            with asyncio.Runner(loop_factory=_new_loop) as runner:
+                runner.run(_serve_until_told(models, settings, arguments.grpc_port))
         finally:
             models.close()
     return 0
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's, which answers sooner, where it is installed."""
+    try:
+        from uvloop import new_event_loop
+    except ModuleNotFoundError:
+        return asyncio.new_event_loop()
+    return new_event_loop()
 
 
 def _models(arguments: argparse.Namespace, folder: Path) -> list[Model]:

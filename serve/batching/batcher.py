@@ -74,6 +74,14 @@ class Batcher:
             raise
         return request.answer
 
+    def check_room(self) -> None:
+        """`OverloadError` where a request would be refused now, so that nobody need read it before."""
+        try:
+            self._queue.check_room()
+        except OverloadError:
+            self._use.request("refused")
+            raise
+
     def run(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Outputs:
         """`submit`, and wait for the outputs."""
         return self.submit(feeds, timeout=timeout).result()

@@ -30,21 +30,23 @@ class RequestQueue:
 
     def put(self, request: Request) -> None:
         """Let it wait; OverloadError where too many do, UnavailableError where nobody will take it."""
-        limits = self._limits
         with self._changed:
             if self._is_closed:
                 raise UnavailableError("the server takes no more requests: it is being closed")
-            if self._count >= limits.max_queue or (
-                self._count and self._size + request.size > limits.max_queue_mb * _MEBI
-            ):
-                raise OverloadError(
-                    f"{self._count} requests with {self._size} bytes wait; expected fewer than {limits.max_queue} and "
-                    f"{limits.max_queue_mb:g} MiB: send the request again later"
-                )
+            self.check_room(request.size)
             self._waiting.setdefault(request.key, deque()).append(request)
             self._count += 1
             self._size += request.size
             self._changed.notify()
+
+    def check_room(self, size: int = 0) -> None:
+        """OverloadError where a request of so many bytes would be refused."""
+        limits, count = self._limits, self._count
+        if count >= limits.max_queue or (count and self._size + size > limits.max_queue_mb * _MEBI):
+            raise OverloadError(
+                f"{count} requests with {self._size} bytes wait; expected fewer than {limits.max_queue} and "
+                f"{limits.max_queue_mb:g} MiB: send the request again later"
+            )
 
     def take(self) -> list[Request]:
         """The requests of the next batch, as soon as there are any; none once the queue is closed and empty."""

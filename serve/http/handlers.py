@@ -128,6 +128,7 @@ class Handlers:
                 body = await request.read()
         except TimeoutError:
             raise _SlowClientError(f"the body did not come within {self._read_seconds:g} s") from None
+        model.backend.batcher.check_room()
         return await _by_thread(len(body), lambda: read_request(body, length, model.signature))
 
     def _model(self, request: web.Request) -> Model:

@@ -16,6 +16,8 @@ from mlirt.serve.http.handlers import Handlers, errors_as_json
 from mlirt.serve.models.models import Models
 
 _MEBI = 1 << 20
+_BACKLOG = 1024
+"""Connections that wait to be taken, which come all at once where clients start together."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ async def serving(models: Models, settings: HttpSettings) -> AsyncGenerator[int]
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, settings.host, settings.port).start()
+        await web.TCPSite(runner, settings.host, settings.port, backlog=_BACKLOG).start()
         yield int(runner.addresses[0][1])
     finally:
         models.is_closing = True

@@ -1,1 +1,1 @@
-"""Serving on a cluster: a deployment for Ray Serve, batch inference for Ray Data. Needs the packages of `mlirt[ray]`."""
+"""Serving on a cluster: a deployment for Ray Serve, batches for Ray Data. Needs the packages of `mlirt[ray]`."""
