@@ -20,7 +20,7 @@ from mlirt.tools.exec_report import both, recorder_for, write_report
 from mlirt.tools.int8_build import int8_options
 from mlirt.tools.model_check import check_model
 from mlirt.tools.number_range import report_range
-from mlirt.tools.output_files import check_output, write_json
+from mlirt.tools.output_files import check_folder, check_output, write_json
 from mlirt.tools.phase_times import PhaseTimes
 from mlirt.tools.plugin_files import run_plugin_files
 from mlirt.tools.refit_report import refit_lines, refit_time_line
@@ -121,6 +121,8 @@ def _build_and_infer(arguments: Namespace) -> None:
     if arguments.saveEngine:
         engine.save(arguments.saveEngine)
         log("I", f"Saved the engine to {arguments.saveEngine} ({Path(arguments.saveEngine).stat().st_size} bytes)")
+    if arguments.exportTriton:
+        _export_triton(engine, arguments)
     if arguments.timeDeserialize:
         _time_loading(arguments)
         return
@@ -135,6 +137,18 @@ def _build_and_infer(arguments: Namespace) -> None:
         log("I", "Skipped inference phase since --buildOnly is added.")
         return
     infer(engine, arguments, recorder)
+
+
+def _export_triton(engine: EngineLike, arguments: Namespace) -> None:
+    """A model named as the file of the network or plan is."""
+    from mlirt.runtime.engine import Engine
+    from mlirt.serve.triton.repository import export_repository
+
+    if not isinstance(engine, Engine):
+        raise InvalidInputError("--exportTriton needs a plan; choose --target=cpu or cuda")
+    check_folder(arguments.exportTriton, "exportTriton")
+    name = Path(arguments.loadEngine or arguments.saveEngine or arguments.onnx).stem
+    log("I", f"Wrote the model {export_repository(engine, Path(arguments.exportTriton), name)} for Triton")
 
 
 def _time_loading(arguments: Namespace) -> None:

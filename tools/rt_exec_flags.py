@@ -109,6 +109,11 @@ def _add_plan(add: Add) -> None:
     """The shapes that a plan is for, and its file."""
     _add_shape_range(add, "Shapes", "shapes: input0:1x3x224x224,input1:1x8")
     add("--saveEngine", metavar="FILE", help="write the plan")
+    add(
+        "--exportTriton",
+        metavar="DIR",
+        help="write a model repository for Triton Inference Server",
+    )
     add("--loadEngine", metavar="FILE", help="read a plan in place of building")
 
 

@@ -74,6 +74,20 @@ class Batcher:
             raise
         return request.answer
 
+    def submit_all(self, feeds: Sequence[Mapping[str, Array]], *, timeout: float | None = None) -> list[Answer]:
+        """Let requests that came together be joined. Nothing is raised: what is wrong with one is its answer's."""
+        requests: list[Request] = []
+        answers: list[Answer] = []
+        for one in feeds:
+            try:
+                requests.append(self._check(one, timeout))
+                answers.append(requests[-1].answer)
+            except InvalidInputError as error:
+                self._use.request("invalid")
+                answers.append(_failed(error))
+        self._use.request("refused", self._queue.put_all(requests))
+        return answers
+
     def check_room(self) -> None:
         """`OverloadError` where a request would be refused now, so that nobody need read it before."""
         try:
@@ -89,6 +103,11 @@ class Batcher:
     async def run_async(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Outputs:
         """`submit` for coroutines; a task that is cancelled takes its request out of the queue."""
         return await asyncio.wrap_future(self.submit(feeds, timeout=timeout))
+
+    @property
+    def max_rows(self) -> int:
+        """The most rows of a batch: those of the limits, or of the profiles where that is less."""
+        return self._check.max_rows
 
     @property
     def use(self) -> BatcherUse:
@@ -157,6 +176,12 @@ class Batcher:
         shortage = out_of_memory("the request", error)
         self._use.request("late" if isinstance(error, DeadlineError) else "error")
         request.answer.set_exception(shortage or error)
+
+
+def _failed(error: Exception) -> Answer:
+    answer = Answer()
+    answer.set_exception(error)
+    return answer
 
 
 def _joins(run: Run, signature: Signature, limits: Limits, batch: bool | None) -> bool:

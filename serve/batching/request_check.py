@@ -45,6 +45,11 @@ class RequestCheck:
         rows = lengths[self._symbol][0] if self._symbol else 1
         return Request(arrays, rows, self._key(shapes), size, self._limits.timeout if timeout is None else timeout)
 
+    @property
+    def max_rows(self) -> int:
+        """The most rows of any batch."""
+        return 1 if self._symbol is None else self._lengths[self._symbol]
+
     def most_rows(self, shapes: Mapping[str, tuple[int, ...]]) -> int:
         """How many rows a batch of requests like this one may have."""
         if self._symbol is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mlirt.errors import DeadlineError, OverloadError, UnavailableError
 from mlirt.serve.batching.limits import Limits
@@ -31,13 +31,29 @@ class RequestQueue:
     def put(self, request: Request) -> None:
         """Let it wait; OverloadError where too many do, UnavailableError where nobody will take it."""
         with self._changed:
-            if self._is_closed:
-                raise UnavailableError("the server takes no more requests: it is being closed")
-            self.check_room(request.size)
-            self._waiting.setdefault(request.key, deque()).append(request)
-            self._count += 1
-            self._size += request.size
+            self._put(request)
             self._changed.notify()
+
+    def put_all(self, requests: Sequence[Request]) -> int:
+        """Let requests wait that came together; the answers of those that are refused have the error. How many are."""
+        refused = 0
+        with self._changed:
+            for request in requests:
+                try:
+                    self._put(request)
+                except (OverloadError, UnavailableError) as error:
+                    request.answer.set_exception(error)
+                    refused += 1
+            self._changed.notify_all()
+        return refused
+
+    def _put(self, request: Request) -> None:
+        if self._is_closed:
+            raise UnavailableError("the server takes no more requests: it is being closed")
+        self.check_room(request.size)
+        self._waiting.setdefault(request.key, deque()).append(request)
+        self._count += 1
+        self._size += request.size
 
     def check_room(self, size: int = 0) -> None:
         """OverloadError where a request of so many bytes would be refused."""

@@ -37,7 +37,8 @@ class UseCounter:
     def request(self, outcome: str, count: int = 1) -> None:
         """So many requests have ended in this way."""
         with self._lock:
-            self._requests[outcome] += count
+            if count:
+                self._requests[outcome] += count
 
     def batch(self, rows: int) -> None:
         """A run of so many rows has begun."""
