@@ -48,6 +48,7 @@ LIVING = (
     "docs/network-api.md",
     "docs/migrate-from-tensorrt.md",
     "docs/requests.md",
+    "docs/serve.md",
     "docs/research.md",
     "docs/write-a-kernel.md",
     "examples/research/README.md",
