@@ -4,6 +4,13 @@
 object with `run` and `save`. `calibrate` finds the scales with which a network computes in int8. TensorRT's Python
 names are here as well (`mlirt.tensorrt`): `import mlirt as trt`. Names are resolved on first use, so that importing the
 package costs nothing.
+
+    engine = mlirt.compile("model.onnx")  # for the GPU where there is one, else for the CPU
+    scores = engine.run({"image": images})["scores"]
+    engine.save("model.plan")
+    engine = mlirt.load("model.plan")  # no compiler involved
+
+`help(mlirt.compile)` and `help(mlirt.Engine)` say more.
 """
 
 from importlib import import_module
@@ -128,3 +135,9 @@ def __getattr__(name: str) -> Any:
         return getattr(tensorrt, name)
     except AttributeError:
         raise AttributeError(f"module 'mlirt' has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    """What completion and `help` list: the names of this package, then TensorRT's."""
+    own = (name for name in globals() if name.startswith("__"))
+    return sorted({*own, *__all__, *import_module("mlirt.tensorrt").__all__, "tensorrt", "plugin"})
