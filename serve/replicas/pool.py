@@ -16,7 +16,7 @@ from mlirt.serve.replicas.replica import Replica, ReplicaEndedError, usual_threa
 _LOG = logging.getLogger("mlirt.serve")
 _MAX_ATTEMPTS = 3
 """How many processes a request may end before it is the request's fault."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+_MIN_PAUSE, _MAX_PAUSE = 0.05, 5.0
 """Seconds before a process that ended soon after its start is started again; they double each time."""
 _SOON = 10.0
 """Seconds."""
@@ -107,7 +107,7 @@ class ReplicaPool:
 
     def _watch(self, replica: Replica | None, number: int) -> None:
         """Start a process again and again, as often as it ends."""
-        pause = _FIRST_PAUSE
+        pause = _MIN_PAUSE
         while not self._closing.is_set():
             begun = time.monotonic()
             try:
@@ -118,10 +118,10 @@ class ReplicaPool:
                 self._serve_with(replica, number)
                 replica = None
             if time.monotonic() - begun > _SOON:
-                pause = _FIRST_PAUSE
+                pause = _MIN_PAUSE
             if not self._closing.wait(pause):
                 self._restarts += 1
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
 
     def _serve_with(self, replica: Replica, number: int) -> None:
         self._running[number] = replica
