@@ -95,6 +95,7 @@ MISTAKES: dict[str, tuple[list[str], ...]] = {
     "rt-replay": ([], ["replay", "a.json"], ["compare", "no.json"], ["record", "no.onnx", "-o", "a.json"]),
     "rt-update-checks": ([], ["no.mlir"]),
     "rt-lab": ([], ["no.py", "no.onnx"], ["cse", "no.onnx", "--target=gpu"], ["cse", "no.onnx"]),
+    "rt-serve": ([], ["no.plan"], ["no.plan", "--port=x"], ["no.onnx"]),
 }
 
 
