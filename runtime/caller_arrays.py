@@ -40,12 +40,12 @@ class InputPlace:
         """What it holds besides the caller's array."""
         return self._patch.nbytes + (0 if self.staged is None else self.staged.nbytes)
 
-    def take(self, array: np.ndarray) -> np.ndarray:
-        """Let kernels read an array; the one that they read is returned."""
+    def take(self, array: np.ndarray, address: int | None = None) -> np.ndarray:
+        """Let kernels read an array, whose address may be known; the one that they read is returned."""
         if self.staged is not None:
             self.staged[...] = array
             return self.staged
-        address = address_of(array)
+        address = address or address_of(array)
         if address % self._align:
             array = _aligned_copy(array, self._align)
             address = address_of(array)
@@ -83,13 +83,12 @@ class OutputPlace:
     def is_written_by_kernels(self) -> bool:
         return self._patch is not None
 
-    def begin(self, given: np.ndarray | None) -> None:
+    def begin(self, given: np.ndarray | None, address: int | None = None) -> None:
         """Choose the array: one that the caller gives where it can be written as it is, else a fresh one."""
         if self.staged is not None:
             return
-        if given is not None and self._takes(given):
+        if given is not None and self._takes(given, address := address or address_of(given)):
             self.array = given
-            address = address_of(given)
         else:
             self.array = _NOTHING  # where nobody else holds the last array either, its memory is used again
             self.array = self.memory.array()
@@ -102,9 +101,9 @@ class OutputPlace:
         is_array = isinstance(given, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
         return is_array and given.dtype == self._dtype and given.shape == self._shape and given.flags.writeable
 
-    def _takes(self, given: np.ndarray) -> bool:
+    def _takes(self, given: np.ndarray, address: int) -> bool:
         align = max(self._align, given.dtype.itemsize) if self._patch is not None else 1
-        return isinstance(self.memory, OutputMemory) and given.flags.c_contiguous and address_of(given) % align == 0
+        return isinstance(self.memory, OutputMemory) and given.flags.c_contiguous and address % align == 0
 
 
 def separate(given: Mapping[int, np.ndarray], inputs: Sequence[np.ndarray]) -> Mapping[int, np.ndarray]:

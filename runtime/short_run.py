@@ -13,6 +13,7 @@ import numpy as np
 
 from mlirt.runtime.caller_arrays import separate
 from mlirt.runtime.cpu_job import ShortCut
+from mlirt.runtime.lent_arrays import lent_with_address
 from mlirt.runtime.python_callers import CALLERS
 from mlirt.runtime.worker_choice import BRIEF_BESIDE_OTHERS, BRIEF_SECONDS
 
@@ -68,16 +69,23 @@ class ShortRun:
                 return None
             kept: list[np.ndarray] = []
             for name, dtype, shape, staged, place in self._inputs:
-                array = feeds[name]
-                if type(array) is not np.ndarray or array.dtype is not dtype or array.shape != shape:
+                array, address = feeds[name], None
+                if type(array) is not np.ndarray:
+                    lent = lent_with_address(array)
+                    if lent is None:
+                        return None
+                    array, address = lent
+                if array.dtype is not dtype or array.shape != shape:
                     return None
                 if staged is not None:
                     staged[...] = array
                 elif array.flags.c_contiguous:
-                    kept.append(place.take(array))
+                    kept.append(place.take(array, address))
                 else:
                     return None
-            if not self._begin(given, kept):
+            addresses: dict[str, int | None] = {}
+            arrays = _as_arrays(given, addresses) if given else None
+            if not self._begin(arrays, addresses, kept):
                 return None
             if self._session.tenant is not self._tenancy:
                 self._enter()
@@ -88,13 +96,21 @@ class ShortRun:
                 self._beside()
             else:
                 self._execute()
-            return self._found(given)
+            found = self._found(arrays)
+            if given and arrays is not given:
+                found.update(given)
+            return found
         except (KeyError, TypeError):
             return None  # the names or what holds them are wrong, which the run proper says
         finally:
             lock.release()
 
-    def _begin(self, given: Mapping[str, np.ndarray] | None, inputs: Sequence[np.ndarray]) -> bool:
+    def _begin(
+        self,
+        given: Mapping[str, np.ndarray] | None,
+        addresses: Mapping[str, int | None],
+        inputs: Sequence[np.ndarray],
+    ) -> bool:
         """Choose where large outputs are written; False where an array of the caller does not fit."""
         if not given:
             for _, place in self._large:
@@ -106,8 +122,8 @@ class ShortRun:
             return False
         large = {number: given[name] for number, (name, _) in enumerate(self._large) if name in given}
         apart = separate(large, inputs) if large else large
-        for number, (_, place) in enumerate(self._large):
-            place.begin(apart.get(number))
+        for number, (name, place) in enumerate(self._large):
+            place.begin(apart.get(number), addresses.get(name))
         return True
 
     def _found(self, given: Mapping[str, np.ndarray] | None) -> dict[str, np.ndarray]:
@@ -133,3 +149,16 @@ class ShortRun:
             self._execute = self._brief
             if self._least < BRIEF_BESIDE_OTHERS:
                 self._beside = self._brief
+
+
+def _as_arrays(given: Mapping[str, np.ndarray], addresses: dict[str, int | None]) -> Mapping[str, np.ndarray]:
+    """Arrays of a caller, those of other libraries' tensors in their memory; what is none stays as it is.
+
+    `addresses` takes those that are known.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    for name in given:
+        one = given[name]
+        if type(one) is not np.ndarray and (lent := lent_with_address(one)) is not None:
+            arrays[name], addresses[name] = lent
+    return {**given, **arrays} if arrays else given

@@ -14,6 +14,7 @@ import numpy as np
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.data_types import numpy_dtype
+from mlirt.runtime.lent_arrays import lent_array
 
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 _NAMES = {_CPU: "cpu", _CUDA: "gpu", _CUDA_HOST: "cuda_host", _CUDA_MANAGED: "gpu"}
@@ -111,6 +112,9 @@ def host_array(what: str, value: Any) -> np.ndarray:
             f"{what}: the tensor lies on a GPU, expected the host's memory: move it by .cpu(), or build for 'cuda' and "
             "give outputs= that lie on the GPU, too"
         )
+    lent = lent_array(value)
+    if lent is not None and lent.dtype.kind != "c":
+        return lent
     found = exchanged(what, value, None)
     if not found.device.startswith((_NAMES[_CPU], _NAMES[_CUDA_HOST])):
         raise InvalidInputError(f"{what}: the tensor lies on the device {found.device}, expected the host's memory")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -31,19 +31,30 @@ class ModuleEngine:
     def __init__(self, engine: EngineLike, convention: CallingConvention) -> None:
         self.engine = engine
         self.convention = convention
+        self._plain = _count_of_plain(convention)
+        self._single = convention.outputs[0][0] if convention.out_spec.is_leaf() else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on tensors; raises `InvalidInputError` for arguments that are not built like the example's."""
         if isinstance(self.engine, Engine) and self.engine.states:
             raise InvalidInputError("an engine with state is run by names: engine.run({'x': array})")
-        leaves = self._leaves(args, kwargs)
+        leaves = self._plain_leaves(args, kwargs) or self._leaves(args, kwargs)
         if torch.is_grad_enabled() and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):
             raise InvalidInputError("an engine computes no gradients: call it under torch.no_grad()")
-        self._check_built_in(leaves)
+        if len(leaves) != self._plain:
+            self._check_built_in(leaves)
         feeds = {name: _tensor(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name}
         found = run_tensors(self.engine, feeds)
+        if self._single is not None:
+            return found[self._single]
         results = [constant if name is None else found[name] for name, constant in self.convention.outputs]
         return pytree.tree_unflatten(results, self.convention.out_spec)
+
+    def _plain_leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The arguments where they are tensors by position, as in the example; else None."""
+        if kwargs or len(args) != self._plain:
+            return None
+        return args if all([isinstance(one, torch.Tensor) for one in args]) else None
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         wanted = self.convention.in_spec
@@ -54,7 +65,7 @@ class ModuleEngine:
             raise InvalidInputError(f"the module was exported for arguments {wanted}, but is called with {found}")
         return leaves
 
-    def _check_built_in(self, leaves: list[Any]) -> None:
+    def _check_built_in(self, leaves: Sequence[Any]) -> None:
         """Numbers and what else is no tensor are part of the engine: another one would be another module."""
         built_in = zip(self.convention.inputs, self.convention.built_in, leaves, strict=True)
         for place, (name, wanted, leaf) in enumerate(built_in):
@@ -114,6 +125,13 @@ class ModuleEngine:
             raise InvalidInputError(f"the engine cannot change the weights {', '.join(lost)}; build it anew")
         weights = {name: array_of(tensor) for name, tensor in stored.items() if name in known}
         return ModuleEngine(refit(engine, weights), self.convention)
+
+
+def _count_of_plain(convention: CallingConvention) -> int:
+    """How many arguments there are, where all are tensors by position and inputs; else -1."""
+    positional, keywords = convention.in_spec.children()
+    is_flat = all(one.is_leaf() for one in positional.children()) and keywords.num_leaves == 0
+    return positional.num_children if is_flat and all(convention.inputs) else -1
 
 
 def _weights(module: Any) -> dict[str, Any]:

@@ -15,18 +15,19 @@ from mlirt.errors import InvalidInputError
 from mlirt.frontend.torch.elements import array_of, dtype_of_element, tensor_of
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike
+from mlirt.runtime.lent_arrays import lent_array
 
 
 def run_tensors(engine: EngineLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
     """The outputs by name, tensors on the device of the inputs."""
-    devices = {name: tensor.device for name, tensor in feeds.items()}
-    on_gpu = [name for name, device in devices.items() if device.type == "cuda"]
+    on_gpu = [name for name, tensor in feeds.items() if tensor.is_cuda]
     if not on_gpu:
-        found = engine.run({name: array_of(tensor) for name, tensor in feeds.items()})
+        lent = {name: lent_array(tensor) for name, tensor in feeds.items()}
+        found = engine.run({name: array_of(feeds[name]) if one is None else one for name, one in lent.items()})
         return {name: tensor_of(array) for name, array in found.items()}
     if not isinstance(engine, Engine) or engine.target != "cuda":
         raise InvalidInputError(f"input {on_gpu[0]!r} lies on a GPU, but the engine was not built for one: use .cpu()")
-    return _on_gpu(engine, feeds, devices[on_gpu[0]])
+    return _on_gpu(engine, feeds, feeds[on_gpu[0]].device)
 
 
 def _on_gpu(engine: Engine, feeds: Mapping[str, Any], device: Any) -> dict[str, Any]:

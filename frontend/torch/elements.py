@@ -50,8 +50,10 @@ def array_of(tensor: Any) -> Array:
 
 def tensor_of(array: Array) -> Any:
     """A tensor in an array's memory; PyTorch has no tensors that cannot be written, so those are copied."""
-    name = array.dtype.name
     array = array if array.flags.writeable else array.copy()
+    if array.dtype.isbuiltin == 1:
+        return torch.from_numpy(array)
+    name = array.dtype.name
     if name in _BY_BYTES:
         integers = np.int16 if name == "bfloat16" else np.uint8
         return torch.from_numpy(array.view(integers)).view(getattr(torch, name))

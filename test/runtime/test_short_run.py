@@ -76,6 +76,34 @@ def test_each_run_has_fresh_arrays(tiny: Maker) -> None:
     assert not np.shares_memory(first, second)
 
 
+class Lent:
+    """An array behind DLPack alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> object:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+@pytest.mark.parametrize("rows", [5, 5000])
+def test_tensors_of_other_libraries_go_the_short_way(tiny: Maker, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Demand 13: neither inputs nor outputs cost more than what it takes to ask for their memory."""
+    engine = short_engine(tiny())
+    engine.run({"x": random(rows)})
+    monkeypatch.setattr(cpu.CpuProgram, "execute", the_long_way)
+    feeds: Any = {"x": Lent(random(rows))}
+    y = np.empty((rows, 4), np.float32)
+    given: Any = {"y": Lent(y)}
+    found = engine.run(feeds, given)
+    assert found["y"] is given["y"]
+    np.testing.assert_allclose(y, expected(random(rows)), atol=1e-6)
+    np.testing.assert_allclose(engine.run(feeds)["y"], expected(random(rows)), atol=1e-6)
+
+
 @pytest.mark.parametrize("x", [random(7), random(5).T.copy().T, random(5).tolist(), random(5)[::-1], random(5)[::2]])
 def test_other_arrays_go_the_long_way_and_fit_all_the_same(tiny: Maker, x: Any) -> None:
     engine = short_engine(tiny())
