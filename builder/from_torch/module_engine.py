@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from mlirt.builder.from_torch.tensor_run import run_tensors
 from mlirt.errors import InvalidInputError
-from mlirt.frontend.torch.elements import array_of
+from mlirt.frontend.torch.elements import array_of, tensor_of
 from mlirt.frontend.torch.importer import CallingConvention
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike, TensorDescription
@@ -110,15 +110,30 @@ class ModuleEngine:
         """Write the plan file; `mlirt.load` opens it where there is no PyTorch, too."""
         self.engine.save(path)
 
-    def refit(self, module: Any) -> ModuleEngine:
+    def refit(
+        self,
+        module: Any,
+        *,
+        lora: Mapping[str, Any] | None = None,
+        lora_scale: float | Mapping[str, float] = 1.0,
+        lora_transposed: bool = False,
+    ) -> ModuleEngine:
         """An engine with the weights that a module, or a state dictionary, has now; this one keeps its own.
 
-        The engine was built with `refittable=True`. Raises `InvalidInputError` for weights of other shapes.
+        `lora`: factors of low-rank updates, under PEFT's names, that are added to the weights, `lora_scale` times; see
+        `mlirt.lora_merged`. The engine was built with `refittable=True`. Raises `InvalidInputError` for weights of
+        other shapes, and for an adapter of layers that the module does not have.
         """
+        from mlirt.builder.low_rank_updates import lora_merged
         from mlirt.builder.refit import refit, refittable_weights
 
         engine = cast("Engine", self.engine)
         stored = dict(module if isinstance(module, Mapping) else _weights(module))
+        if lora is not None:
+            arrays = {name: array_of(tensor) for name, tensor in stored.items()}
+            factors = {name: array_of(tensor) for name, tensor in lora.items()}
+            merged = lora_merged(arrays, factors, lora_scale, transposed=lora_transposed)
+            stored |= {name: tensor_of(array) for name, array in merged.items()}
         known = refittable_weights(engine)
         lost = [name for name in self.convention.weights if name in stored and name not in known]
         if lost:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
     from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.low_rank_updates import lora_merged
     from mlirt.builder.number_range.check_range import check_range
     from mlirt.builder.refit import refit, refittable_weights
     from mlirt.builder.tactics.timing_cache import TimingCache
@@ -59,6 +60,7 @@ _HOMES = {
     "calibrate": "mlirt.builder.calibration.calibrate",
     "Calibration": "mlirt.builder.calibration.calibration",
     "sensitivity": "mlirt.builder.calibration.sensitivity",
+    "lora_merged": "mlirt.builder.low_rank_updates",
     "refit": "mlirt.builder.refit",
     "refittable_weights": "mlirt.builder.refit",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
@@ -113,6 +115,7 @@ __all__ = [
     "check_range",
     "compile",
     "load",
+    "lora_merged",
     "op",
     "refit",
     "refittable_weights",

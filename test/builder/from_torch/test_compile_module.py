@@ -127,6 +127,22 @@ def test_refit_follows_load_state_dict(module: Any) -> None:
     assert_same(engine.refit(other.state_dict()), module, (X,))
 
 
+def test_an_adapter_is_merged_into_the_weights() -> None:
+    """Demand 20: LoRA's factors, under PEFT's names."""
+    net = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3)).eval()
+    engine: Any = mlirt.compile(net, (torch.randn(2, 8),), target="cpu", refittable=True)
+    a, b, x = torch.randn(2, 6), torch.randn(3, 2), torch.randn(2, 8)
+    adapter = {"base_model.model.2.lora_A.weight": a, "base_model.model.2.lora_B.weight": b}
+    other = engine.refit(net, lora=adapter, lora_scale=0.5)
+    with torch.no_grad():
+        before = net(x)
+        net[2].weight += 0.5 * b @ a
+    assert_same(other, net, (x,))
+    assert torch.allclose(engine(x), before, atol=1e-5)
+    with pytest.raises(InvalidInputError, match="there is no weight '5.weight'"):
+        engine.refit(net, lora={"5.lora_A.weight": a, "5.lora_B.weight": b})
+
+
 def test_weights_are_not_copied() -> None:
     from mlirt.frontend.torch.elements import array_of
 
