@@ -1,4 +1,6 @@
-"""What rt-exec's INT8 flags mean: a cache is read, or made from sample data; layers are kept in float for a target."""
+"""What rt-exec's INT8 flags mean: a cache is read, or made from sample data; layers are kept in float for a target,
+those of half precision as well.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,14 @@ def precision_of(arguments: Namespace) -> str:
 
 def int8_options(arguments: Namespace, profiles: Shapes, progress: Progress, log: Log) -> dict[str, Any]:
     """What `mlirt.compile` takes beside the precision; raises `InvalidInputError` for flags that lack others."""
-    if "int8" not in precision_of(arguments):
-        _refuse_alone(arguments)
-        return {}
+    precision = precision_of(arguments)
+    if "int8" not in precision:
+        _refuse_alone(
+            arguments, "calib", "calibReport", *(() if precision == "fp16" else ("calibData", "accuracyTarget"))
+        )
+        if arguments.accuracyTarget is None:
+            return {}
+        return {"layer_precisions": _kept_in_float(arguments, None, profiles, progress, log)}
     calibration = _calibration(arguments, profiles, progress, log)
     if calibration is None:
         return {}
@@ -40,10 +47,11 @@ def int8_options(arguments: Namespace, profiles: Shapes, progress: Progress, log
     return options
 
 
-def _refuse_alone(arguments: Namespace) -> None:
-    for flag in ("calib", "calibData", "calibReport", "accuracyTarget"):
+def _refuse_alone(arguments: Namespace, *flags: str) -> None:
+    for flag in flags:
         if getattr(arguments, flag) is not None:
-            raise InvalidInputError(f"--{flag} is for INT8: add --int8")
+            other = " or --fp16" if flag in ("calibData", "accuracyTarget") else ""
+            raise InvalidInputError(f"--{flag} is for INT8: add --int8{other}")
 
 
 def _calibration(arguments: Namespace, profiles: Shapes, progress: Progress, log: Log) -> Calibration | None:
@@ -111,7 +119,7 @@ def _random_calibration(arguments: Namespace, profiles: Shapes, progress: Progre
 
 
 def _kept_in_float(
-    arguments: Namespace, calibration: Calibration, profiles: Shapes, progress: Progress, log: Log
+    arguments: Namespace, calibration: Calibration | None, profiles: Shapes, progress: Progress, log: Log
 ) -> dict[str, str]:
     from mlirt.builder.calibration.sensitivity import sensitivity
 
@@ -121,6 +129,7 @@ def _kept_in_float(
         arguments.onnx,
         calibration,
         arguments.calibData,
+        precision="fp16" if calibration is None else "int8",
         accuracy_target=arguments.accuracyTarget,
         batch_size=_batch_size(profiles, arguments.optShapesCalib),
         target=_target(arguments),

@@ -101,7 +101,7 @@ def _add_calibration(add: Add) -> None:
         "--accuracyTarget",
         type=share,
         metavar="A",
-        help="keep the layers in float that lose most, until 1 - the outputs' relative error is at least A",
+        help="keep layers in float, those that lose most in INT8 or FP16, until 1 - the outputs' relative error is A",
     )
 
 

@@ -1,17 +1,20 @@
-"""`mlirt.sensitivity`: what each layer alone costs in int8, and which to keep in float for a wanted accuracy."""
+"""`mlirt.sensitivity`: what each layer alone costs in int8 or half precision, and which to keep in float for a wanted
+accuracy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mlirt.builder.build import BuildOptions, build
 from mlirt.builder.calibration.batches import Data, batches_of
 from mlirt.builder.calibration.comparison import relative_error
+from mlirt.builder.calibration.half_sensitivity import FORMATS, HalfTrial, Metric, Outputs
 from mlirt.builder.calibration.observed_network import cleaned_with_ranges
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.calibration.switched_network import switched
@@ -35,10 +38,6 @@ if TYPE_CHECKING:
     from mlirt.frontend.onnx.graph_inputs import Shapes
     from mlirt.runtime.engine import Engine
 
-Outputs: TypeAlias = "Sequence[Mapping[str, Array]]"
-Metric: TypeAlias = Callable[[Outputs, Outputs], float]
-"""How good outputs are, the exact ones beside them; 1 is perfect."""
-
 
 def closeness(found: Outputs, exact: Outputs) -> float:
     """1 less the root mean squared difference of the outputs over their root mean square."""
@@ -61,9 +60,9 @@ METRICS: Mapping[str, Metric] = {"closeness": closeness, "same_answers": same_an
 
 @dataclass
 class Sensitivity:
-    """`losses`: what each layer alone in int8 loses of the accuracy 1, the worst first.
+    """`losses`: what each layer alone in int8 or half precision loses of the accuracy 1, the worst first.
 
-    `accuracy` is that with all of them in int8, or, where a target was given, with those in `kept` in float.
+    `accuracy` is that with all of them so, or, where a target was given, with those in `kept` in float.
     """
 
     losses: dict[str, float]
@@ -85,9 +84,10 @@ class Sensitivity:
 
 def sensitivity(
     model: ModelSource,
-    calibration: CalibrationLike,
+    calibration: CalibrationLike | None,
     data: Data,
     *,
+    precision: str = "int8",
     accuracy_target: float | None = None,
     metric: str | Metric = "closeness",
     limit: int = 4,
@@ -99,7 +99,8 @@ def sensitivity(
 ) -> Sensitivity:
     """Rank a network's layers by what they lose in int8, and keep the worst in float until a target is met.
 
-    calibration: as for `compile`. data: as for `calibrate`; `limit` batches of it are run.
+    precision: "int8", or "fp16" or "bf16": then the network runs in NumPy as a GPU would round, on any machine.
+    calibration: as for `compile`; None for half precision. data: as for `calibrate`; `limit` batches of it are run.
     accuracy_target: between 0 and 1; None only ranks.
     metric: "closeness", "same_answers", or a function of the outputs and the exact ones, for each batch by name.
     config: its target, input_shapes and plugins count, where `target` and `input_shapes` do not say else.
@@ -107,17 +108,33 @@ def sensitivity(
     score = METRICS.get(metric) if isinstance(metric, str) else metric
     if score is None:
         raise InvalidInputError(f"metric {metric!r} is not known; expected one of {', '.join(METRICS)}, or a function")
+    if precision != "int8" and precision not in FORMATS:
+        raise InvalidInputError(f"precision {precision!r}: expected int8, {' or '.join(FORMATS)}")
+    if precision == "int8" and calibration is None:
+        raise InvalidInputError("int8 needs a calibration; give precision='fp16' to rank layers in half precision")
     settings = network_settings(config, target, input_shapes)
     with using(settings.plugins):
         ctx, place = RtContext(), settings.chosen_target()
         module = imported(model, ctx, None, settings.input_shapes, None)
         feeds = list(islice(batches_of(data, input_descriptions(module), batch_size).feeds, limit))
-        prepare_int8(module, ctx, place, Int8Choice(calibration), {}, progress)
-        trial = _Trial.of(cleaned_with_ranges(module, ctx, place), ctx, place, feeds, score, progress)
+        if precision in FORMATS or calibration is None:
+            trial = HalfTrial.of(module, ctx, precision, feeds, score)
+        else:
+            prepare_int8(module, ctx, place, Int8Choice(calibration), {}, progress)
+            trial = _Trial.of(cleaned_with_ranges(module, ctx, place), ctx, place, feeds, score, progress)
         losses = trial.losses(progress)
         ranked = dict(sorted(losses.items(), key=lambda item: -item[1]))
-        kept, accuracy = trial.search(list(ranked), accuracy_target)
+        kept, accuracy = _search(trial, list(ranked), accuracy_target)
         return Sensitivity(ranked, accuracy, kept)
+
+
+def _search(trial: HalfTrial | _Trial, ranked: Sequence[str], wanted: float | None) -> tuple[list[str], float]:
+    """The first few of the ranked layers in float, as many as the wanted accuracy takes, and the accuracy."""
+    for count in range(len(ranked) + 1):
+        accuracy = trial.accuracy(set(ranked[count:]))
+        if wanted is None or accuracy >= wanted:
+            return list(ranked[:count]), accuracy
+    return list(ranked), 1.0
 
 
 def losses_of_layers(
@@ -173,11 +190,3 @@ class _Trial:
             if progress is not None:
                 progress("ranking layers", len(found), len(self.switches))
         return found
-
-    def search(self, ranked: Sequence[str], wanted: float | None) -> tuple[list[str], float]:
-        """The first few of the ranked layers in float, as many as the wanted accuracy takes, and the accuracy."""
-        for count in range(len(ranked) + 1):
-            accuracy = self.accuracy(set(ranked[count:]))
-            if wanted is None or accuracy >= wanted:
-                return list(ranked[:count]), accuracy
-        return list(ranked), 1.0

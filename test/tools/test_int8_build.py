@@ -66,6 +66,19 @@ def test_a_target_keeps_layers_in_float(model: str, tmp_path: Path, capsys: pyte
     assert np.sqrt(np.square(mixed - exact).mean() / np.square(exact).mean()) < 0.05
 
 
+def test_a_target_keeps_layers_from_half_precision(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Demand 1: layers stay in float32 by what they were measured to lose in half precision."""
+    data = f"--calibData={tmp_path / 'samples.npy'}"
+    assert run(f"--onnx={model}", "--fp16", data, "--accuracyTarget=0.99999") == 0
+    out = capsys.readouterr().out
+    assert "stays in float" in out
+    assert float(out.split("accuracy: ")[1].split("%")[0]) >= 99.999
+    assert run(f"--onnx={model}", "--fp16", data, "--accuracyTarget=0.9") == 0
+    assert "stays in float" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("flags", [["--int8"], ["--best"]])
 def test_ranges_of_random_inputs(
     model: str, tmp_path: Path, flags: list[str], capsys: pytest.CaptureFixture[str]
@@ -82,6 +95,9 @@ def test_ranges_of_random_inputs(
     ("flags", "message"),
     [
         (["--calib=a"], "--calib is for INT8: add --int8"),
+        (["--fp16", "--calib=a"], "--calib is for INT8: add --int8"),
+        (["--accuracyTarget=0.9"], "--accuracyTarget is for INT8: add --int8 or --fp16"),
+        (["--fp16", "--accuracyTarget=0.9"], "--accuracyTarget needs samples to measure with: add --calibData=FOLDER"),
         (["--int8", "--calib=nowhere"], "calibration cache nowhere: No such file or directory"),
         (["--int8", "--calibData=nowhere"], "calibration data 'nowhere': there is no such file or folder"),
     ],
