@@ -95,7 +95,7 @@ def torch_nn() -> list[ModuleCase]:
         case("LSTM", lambda: nn.LSTM(6, 5, 2, batch_first=True, bidirectional=True), features(6), SEQUENCE),
         case("GRU", lambda: nn.GRU(6, 5, batch_first=True), features(6), SEQUENCE),
         case("RNN", lambda: nn.RNN(6, 5, nonlinearity="relu", batch_first=True), features(6), SEQUENCE),
-        case("LSTMCell", lambda: Stepped(nn.LSTMCell(6, 5)), features(6), BATCH),
+        case("LSTMCell", lambda: Stepped(nn.LSTMCell(6, 5)), lambda batch, length: (torch.randn(batch, 3, 6),), BATCH),
         case(
             "MultiheadAttention", lambda: Packed(nn.MultiheadAttention(8, 2, batch_first=True)), features(8), SEQUENCE
         ),

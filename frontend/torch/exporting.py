@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ import torch
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.torch.handlers import supported_operators
 from mlirt.frontend.torch.recurrent_shapes import open_lengths
+
+_LOG = logging.getLogger("mlirt")
+_UNPROVED = "Constraints violated"
+"""How PyTorch says that a condition may not hold for each length in a range, or holds for one length alone."""
 
 
 def exported(
@@ -33,11 +38,42 @@ def exported(
     with _in_inference(module), torch.no_grad(), open_lengths(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return torch.export.export(module, arguments, dict(keywords or {}), dynamic_shapes=dynamic_shapes)
+            return _exported(module, arguments, dict(keywords or {}), dynamic_shapes)
         except (TypeError, AssertionError) as error:
             raise InvalidInputError(f"torch.export: {_text(error)}") from error
         except Exception as error:
             raise UnsupportedError(f"torch.export cannot trace the module: {_text(error)}") from error
+
+
+def _exported(module: Any, arguments: tuple[Any, ...], keywords: dict[str, Any], dynamic_shapes: Any) -> Any:
+    """PyTorch's program. What it cannot prove of all lengths in a range, such as 2 * (n // 2) <= n, each run checks.
+
+    So is what a range does not allow: a run with such a length is refused.
+    """
+    try:
+        return torch.export.export(module, arguments, keywords, dynamic_shapes=dynamic_shapes)
+    except torch._dynamo.exc.UserError as error:
+        hints = _hints(dynamic_shapes)
+        if _UNPROVED not in str(error) or hints is None:
+            raise
+        program = torch.export.export(module, arguments, keywords, dynamic_shapes=hints)
+        _LOG.warning("mlirt: lengths are checked in each run, as PyTorch does not allow all of them: %s", _text(error))
+        return program
+
+
+def _hints(shapes: Any) -> Any:
+    """Dynamic shapes that say which lengths change and within what; None where one is a formula of another."""
+    if isinstance(shapes, torch.export.Dim):
+        is_plain = type(shapes) is torch.export.Dim
+        return torch.export.Dim.DYNAMIC(min=shapes.min, max=shapes.max) if is_plain else None
+    if isinstance(shapes, Mapping):
+        found = {key: _hints(one) for key, one in shapes.items()}
+        return None if any(found[key] is None and shapes[key] is not None for key in found) else found
+    if isinstance(shapes, list | tuple):
+        listed = [_hints(one) for one in shapes]
+        is_lost = any(new is None and one is not None for new, one in zip(listed, shapes, strict=True))
+        return None if is_lost else type(shapes)(listed)
+    return shapes
 
 
 @contextmanager

@@ -69,3 +69,23 @@ def test_the_range_of_a_dimension_is_kept() -> None:
         assert_same(engine, module, (torch.randn(count, 4),))
     with pytest.raises(MlirtError, match="batch is 9, but the module was exported for no more than 8"):
         engine(torch.randn(9, 4))
+
+
+def test_what_pytorch_cannot_prove_of_a_range_is_checked_in_each_run() -> None:
+    """PyTorch does not see that 2 * (n // 2) is at most n; the names and ranges of the dimensions stay."""
+    module = torch.nn.MaxPool2d(3, 2, 1, ceil_mode=True)
+    batch, length = torch.export.Dim("batch", min=1, max=8), torch.export.Dim("length", min=8, max=40)
+    engine: Any = mlirt.compile(
+        module, (torch.randn(2, 4, 13, 9),), target="reference", dynamic_shapes=({0: batch, 2: length},)
+    )
+    assert engine.inputs[0].shape == ("batch", 4, "length", 9)
+    for sizes in ((1, 8), (3, 21), (8, 40)):
+        assert_same(engine, module, (torch.randn(sizes[0], 4, sizes[1], 9),))
+    with pytest.raises(MlirtError, match="length is 41, but the module was exported for no more than 40"):
+        engine(torch.randn(1, 4, 41, 9))
+
+
+def test_a_length_that_is_a_constant_is_refused() -> None:
+    module, length = Function(lambda x: x.reshape(-1, 4, 6) * 2).eval(), torch.export.Dim("length", min=2, max=9)
+    with pytest.raises(MlirtError, match="cannot trace the module: Constraints violated"):
+        mlirt.compile(module, (torch.randn(4, 6),), dynamic_shapes=(({1: length},),))
