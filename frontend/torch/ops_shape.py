@@ -100,7 +100,7 @@ def roll(net: Network, call: Call) -> Value:
 def _rolled(net: Network, x: Value, axis: int, shift: int) -> Value:
     length = x.dims[axis]
     shift = shift % length if isinstance(length, int) and length else shift
-    if shift == 0:
+    if shift == 0 or length == 0:
         return x
     cut = length - shift if shift > 0 else -shift
     parts = [layers.along(net, x, axis, cut, length - cut), layers.along(net, x, axis, 0, cut)]

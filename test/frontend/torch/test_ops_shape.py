@@ -44,6 +44,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         V,
     ),
     "rolls": (lambda x: (x.roll(2, 1), x.roll((1, -1), (0, 1)), x.roll(3)), V),
+    "rolls of nothing": (lambda x: x.roll((-1, 2), (0, 1)), torch.randn(0, 5, 0)),
     "diagonals": (lambda x: (x.diagonal(0, 1, 2), torch.diag(x[0, 0]), x.diagonal(1), x.diagonal(-1, 1, 2)), V),
     "blocks": (lambda x: F.pixel_shuffle(x, 2), torch.randn(2, 8, 3, 4)),
     "blocks back": (nn.PixelUnshuffle(2), X),
