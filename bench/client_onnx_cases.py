@@ -1,0 +1,146 @@
+"""The `onnx` package's test cases through TensorRT's API: python -m mlirt.as_tensorrt bench/client_onnx_cases.py K N
+
+Runs every N-th case, from the K-th on, of the operators that onnx-tensorrt's backend test names, as that backend does:
+parse, build, `execute_v2` on device memory, compare within 1e-3. Outcomes: passed, refused by the parser, failed.
+"""
+
+# What stands for TensorRT and CUDA's runtime has no types.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false, reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import tensorrt as trt
+from cuda.bindings import runtime as cudart
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+OPERATORS = (
+    "abs acos acosh add argmax argmin asin asinh atan atanh averagepool AvgPool BatchNorm.*eval ceil clip concat "
+    "constant Conv[1-3]d cos cosh depthtospace div dropout ELU elu Embedding exp flatten floor gather "
+    "globalaveragepool globalmaxpool hardsigmoid identity LeakyReLU leakyrelu Linear log logsoftmax LogSoftmax "
+    "log_softmax lrn matmul max MaxPool[1-9]d mean min mul neg pow PoissonNLLLLoss_no_reduce reciprocal reduce "
+    "ReLU relu selu Sigmoid sigmoid sin sinh Softmax softmax Softmin Softplus softplus softsign sqrt squeeze sub "
+    "sum tan Tanh tanh thresholdedrelu transpose unsqueeze ZeroPad2d "
+    "operator_(addmm|basic|clip|concat2|conv|exp|flatten|index"
+    "|max|maxpool|min|non_float_params|params|permute2|pow|reduced_mean|reduced_sum|selu|sqrt|view)"
+).split()
+LEFT_OUT = "constant_pad constantofshape expand matmulinteger maxpool maxunpool gemm operator_mm shape size".split()
+
+
+def main(first: int, step: int) -> int:
+    """Print a line for each case that did not pass, and the counts."""
+    warnings.simplefilter("ignore", DeprecationWarning)  # the API of bindings, as the backend uses it
+    wanted = re.compile(f"test_({'|'.join(OPERATORS)})")
+    left_out = re.compile(f"test_({'|'.join(LEFT_OUT)})")
+    kinds = ("node", "simple", "pytorch-converted", "pytorch-operator")
+    cases = sorted({c.name: c for kind in kinds for c in load_model_tests(kind=kind)}.items())
+    cases = [case for name, case in cases if wanted.match(name) and not left_out.match(name)]
+    counts: Counter[str] = Counter()
+    for case in cases[first::step]:
+        outcome = _outcome(*_read(case))
+        counts[outcome.partition(":")[0]] += 1
+        if outcome != "passed":
+            print(case.name, outcome, flush=True)
+    print(
+        json.dumps(
+            {
+                "counts": {"passed": counts["passed"], "failed": counts["failed"]},
+                "notes": {"refused": counts["refused"]},
+            }
+        )
+    )
+    return int(counts["failed"] > 0)
+
+
+def _read(case: Any) -> tuple[bytes, list[tuple[list[Any], list[Any]]]]:
+    """The model of a case, and its inputs and outputs; newer cases are made as they are asked for, others are files."""
+    if case.model_dir is None:
+        sets = [tuple([_array(value) for value in values] for values in pair) for pair in case.data_sets]
+        return case.model.SerializeToString(), sets
+    folder = Path(case.model_dir)
+    sets = [(_tensors(data, "input"), _tensors(data, "output")) for data in sorted(folder.glob("test_data_set_*"))]
+    return (folder / "model.onnx").read_bytes(), sets
+
+
+def _array(value: Any) -> Any:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def _outcome(model: bytes, sets: list[tuple[list[Any], list[Any]]]) -> str:
+    try:
+        engine = _engine(model)
+    except ValueError as error:
+        return f"refused: {error}"
+    if engine is None:
+        return "failed: no engine"
+    for inputs, wanted in sets:
+        try:
+            found = _run(engine, inputs)
+            for given, expected in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(np.float64(given), np.float64(expected), rtol=1e-3, atol=1e-3)
+        except Exception as error:  # any error is the case's outcome
+            return "failed: " + " ".join(f"{type(error).__name__} {error}".split())[:160]
+    return "passed"
+
+
+def _engine(model: bytes) -> Any:
+    """The engine; None where the build fails. Raises `ValueError` with the parser's error."""
+    logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
+    builder = trt.Builder(logger)
+    network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
+    parser = trt.OnnxParser(network, logger)
+    if not parser.parse(model):
+        raise ValueError(" ".join(parser.get_error(0).desc().split())[:160])
+    plan = builder.build_serialized_network(network, builder.create_builder_config())
+    return plan and trt.Runtime(logger).deserialize_cuda_engine(plan)
+
+
+def _run(engine: Any, inputs: list[Any]) -> list[Any]:
+    """The outputs, in the order of the bindings."""
+    arrays, given = [], iter(inputs)
+    for k in range(engine.num_bindings):
+        kind, shape = trt.nptype(engine.get_binding_dtype(k)), tuple(engine.get_binding_shape(k))
+        arrays.append(
+            np.ascontiguousarray(next(given), kind).reshape(shape)
+            if engine.binding_is_input(k)
+            else np.empty(shape, kind)
+        )
+    memory = [_checked(cudart.cudaMalloc(max(a.nbytes, 1))) for a in arrays]
+    try:
+        kinds = cudart.cudaMemcpyKind
+        for array, address in zip(arrays, memory, strict=True):
+            _checked(cudart.cudaMemcpy(address, array.ctypes.data, array.nbytes, kinds.cudaMemcpyHostToDevice))
+        if not engine.create_execution_context().execute_v2(memory):
+            raise RuntimeError("execute_v2 gave False")
+        for array, address in zip(arrays, memory, strict=True):
+            _checked(cudart.cudaMemcpy(array.ctypes.data, address, array.nbytes, kinds.cudaMemcpyDeviceToHost))
+    finally:
+        for address in memory:
+            _checked(cudart.cudaFree(address))
+    return [array for k, array in enumerate(arrays) if not engine.binding_is_input(k)]
+
+
+def _checked(answer: tuple[Any, ...]) -> Any:
+    if int(answer[0]):
+        raise RuntimeError(f"CUDA: {answer[0]}")
+    return answer[1] if len(answer) > 1 else None
+
+
+def _tensors(folder: Path, word: str) -> list[Any]:
+    files = sorted(folder.glob(f"{word}_*.pb"), key=lambda path: int(path.stem.rpartition("_")[2]))
+    return [numpy_helper.to_array(onnx.load_tensor(str(path))) for path in files]
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
