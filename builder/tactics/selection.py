@@ -84,6 +84,7 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         times = times_of(several, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
         measured.update(zip(several, times, strict=True))
     taken: dict[Operation, Algorithm] = {}
+    names = _distinct_names([op for op in module.walk() if op in first])
     watcher = recorder()
     for site, times in measured.items():
         if watcher is not None:
@@ -92,13 +93,27 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         if tuning.selector is not None:
             offered = _described(site, offered, ctx, target, known)
         for op in site.ops:
-            taken[op] = _selected(tuning, context_of(op, known, bounds), offered)
+            taken[op] = _selected(tuning, replace(context_of(op, known, bounds), name=names[op]), offered)
             if taken[op].name != first[op]:
                 op.attributes[TACTIC] = StringAttr(taken[op].name)
     if tuning.selector is not None:
         order = [op for op in module.walk() if op in taken]
-        contexts = [context_of(op, known, bounds) for op in order]
+        contexts = [replace(context_of(op, known, bounds), name=names[op]) for op in order]
         tuning.selector.report_algorithms(contexts, [taken[op] for op in order])
+
+
+def _distinct_names(ops: Sequence[Operation]) -> dict[Operation, str]:
+    """A name for each op: a copy that was made for a layer has the layer's, and a record of tactics is by name."""
+    names: dict[Operation, str] = {}
+    used: set[str] = set()
+    for op in ops:
+        name, number = name_of(op), 1
+        while name in used:
+            number += 1
+            name = f"{name_of(op)}_{number}"
+        used.add(name)
+        names[op] = name
+    return names
 
 
 def tactics_of(module: ModuleOp) -> list[str]:

@@ -180,3 +180,30 @@ def test_a_limit_of_workspace_leaves_out_what_takes_more() -> None:
     why = "could not find any implementation for node conv [+] relu: the smallest workspace .* 0 bytes, the limit is -1"
     with pytest.raises(CompileError, match=why):
         choose(Tuning(workspace=-1))
+
+
+def test_layers_of_one_name_are_told_apart() -> None:
+    """A record of tactics is by name (Polygraphy's `--save-tactics`): of two layers of one name each keeps its own."""
+    noise = np.random.default_rng(0)
+    stored = [
+        numpy_helper.from_array(noise.standard_normal(shape).astype(np.float32), name)
+        for name, shape in (("a", (40, 144)), ("b", (144, 24)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["h"], name="same"),
+        helper.make_node("MatMul", ["h", "b"], ["y"], name="same"),
+    ]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", (8, 40)), ("y", (8, 24))))
+    graph = helper.make_graph(nodes, "g", [x], [y], stored)
+    given = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    recorder = Recorder()
+    first = trt.compile(given, target="cpu", algorithm_selector=recorder)
+    names = [context.name for context, _ in recorder.told]
+    assert "same" in names
+    assert "same_2" in names
+    assert len(set(names)) == len(names)
+    again = Replayer(recorder.told)
+    second = trt.compile(given, target="cpu", algorithm_selector=again)
+    assert [one.algorithm_variant for _, one in again.told] == [one.algorithm_variant for _, one in recorder.told]
+    feeds = {"x": noise.standard_normal((8, 40)).astype(np.float32)}
+    np.testing.assert_array_equal(first.run(feeds)["y"], second.run(feeds)["y"])
