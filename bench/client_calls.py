@@ -4,7 +4,7 @@ Prints the wall time of a Python process that imports tensorrt, loads a plan and
 of `execute_v2` takes beyond one of `Engine.run` (median of 15 rounds by turns).
 """
 
-# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownLambdaType=false, reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false, reportMissingTypeStubs=false
 
 from __future__ import annotations

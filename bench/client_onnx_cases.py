@@ -66,7 +66,7 @@ def main(first: int, step: int) -> int:
 def _read(case: Any) -> tuple[bytes, list[tuple[list[Any], list[Any]]]]:
     """The model of a case, and its inputs and outputs; newer cases are made as they are asked for, others are files."""
     if case.model_dir is None:
-        sets = [tuple([_array(value) for value in values] for values in pair) for pair in case.data_sets]
+        sets = [([_array(x) for x in given], [_array(y) for y in wanted]) for given, wanted in case.data_sets]
         return case.model.SerializeToString(), sets
     folder = Path(case.model_dir)
     sets = [(_tensors(data, "input"), _tensors(data, "output")) for data in sorted(folder.glob("test_data_set_*"))]

@@ -1,5 +1,8 @@
 """The steps of bench/clients.py: commands that run in a process of their own under `python -m mlirt.as_tensorrt`."""
 
+# The fields of protobuf messages have no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import json

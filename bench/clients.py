@@ -45,7 +45,7 @@ def main() -> int:
     if "calls" in parts:
         _run_chain(calls_steps(out), end)  # alone, since it is timed
     with ThreadPoolExecutor(options.processes) as pool:
-        list(pool.map(lambda chain: _run_chain(chain, end), chains))
+        list(pool.map(_run_chain, chains, [end] * len(chains)))
     steps = [step for chain in [*chains, calls_steps(out) if "calls" in parts else []] for step in chain]
     return _table([step.read_again() for step in steps])
 
