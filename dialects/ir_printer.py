@@ -39,8 +39,12 @@ class _Template(NamedTuple):
 class IrPrinter(Printer):
     """xDSL's printer, with floats that read back as what they were."""
 
-    _texts: dict[int, tuple[Attribute, str]] = field(default_factory=dict[int, tuple[Attribute, str]], init=False)
-    """Of attributes, by their identity: equal ones may hold zeros of another sign."""
+    _texts: dict[tuple[int, bool], tuple[Attribute, str]] = field(
+        default_factory=dict[tuple[int, bool], tuple[Attribute, str]], init=False
+    )
+    """Of attributes, by their identity (equal ones may hold zeros of another sign) and whether they are part of a
+    location, in which they are written in a shorter form.
+    """
     _templates: dict[_Key, _Template | None] = field(default_factory=dict[_Key, "_Template | None"], init=False)
     """Of ops; None where an op has several lines, whose indent counts."""
     _named: list[tuple[str, SSAValue]] | None = field(default=None, init=False)
@@ -57,14 +61,15 @@ class IrPrinter(Printer):
         self.print_string(self._text(attribute), indent=0)
 
     def _text(self, attribute: Attribute) -> str:
-        known = self._texts.get(id(attribute))
+        key = id(attribute), self.printing_location
+        known = self._texts.get(key)
         if known is not None:
             return known[1]
         with self._apart() as stream:
             self._print_new_attribute(attribute)
         text = stream.getvalue()
         if "\n" not in text:  # else its indent counts
-            self._texts[id(attribute)] = attribute, text
+            self._texts[key] = attribute, text
         return text
 
     @contextmanager

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 from xdsl.dialects import test
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, FusedLoc, ModuleOp, NameLoc, NoneAttr, StringAttr, f32
 from xdsl.irdl.declarative_assembly_format import FormatProgram
 from xdsl.printer import Printer
 
@@ -68,3 +68,13 @@ def test_a_text_of_an_attribute_is_kept_with_the_attribute() -> None:
     for number in range(200):
         printer.print_attribute(StringAttr(str(number)))
     assert stream.getvalue() == "".join(f'"{number}"' for number in range(200))
+
+
+def test_a_location_inside_of_another_has_its_own_form() -> None:
+    name = NameLoc(StringAttr("a"), NoneAttr())
+    module = ModuleOp([test.TestOp(), test.TestOp(), test.TestOp()])
+    for op, location in zip(module.ops, (name, FusedLoc(ArrayAttr([name]), NoneAttr()), name), strict=True):
+        op.location = location
+    stream = StringIO()
+    Printer(stream=stream, print_debuginfo=True).print_op(module)
+    assert module_text(module, debuginfo=True) == stream.getvalue() + "\n"
