@@ -4,223 +4,199 @@ kernel.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.interpolation import ROUNDING, Coordinate, Resampling, ResizeKind, Rounding, Selector
-from mlirt.dialects.kernel.core import LoadOp, ReduceKind
+from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim
-from mlirt.kernels.lib.builder.kernel_builder import Extent, KernelBuilder
+from mlirt.kernels.lib.builder.kernel_builder import Extent, Stride
+from mlirt.kernels.lib.language import Value, builder, kernel, value_of
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.words import (
+    Box,
+    Strided,
+    cast,
+    ceil,
+    clamp,
+    constant,
+    extent,
+    floor,
+    is_inside,
+    place,
+    reduction,
+    stride,
+)
 
 
-class Sample(ABC):
-    """One sample of an axis: how many input elements it weighs, which, and whether it lies outside (None: never)."""
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One sample of an axis: how many input elements it weighs, whether it lies outside (None: never), and the input
+    index and the weight of a tap.
+    """
 
     count: Extent
-    outside: SSAValue | None
-
-    @abstractmethod
-    def tap(self, t: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The input index of a tap and its weight."""
+    outside: bool | None
+    tap: Callable[[Value], tuple[Value, Value]]
 
 
-class Taps(ABC):
-    """One resized axis."""
-
-    @abstractmethod
-    def at(self, position: SSAValue) -> Sample:
-        """The sample at a position of the result."""
+Taps: TypeAlias = Callable[[Value], Sample]
+"""One resized axis: the sample at a position of the result."""
 
 
-class TableTaps(Taps):
+@kernel
+def table_taps(how: Resampling, before: int, after: int, scale: float, wide: Attribute) -> Taps:
     """Indices and weights of all samples, computed when the engine is built."""
+    length, (indices, weights, beyond, count, step) = extent(before), _tables(how, before, after, scale, wide)
 
-    def __init__(
-        self, k: KernelBuilder, how: Resampling, before: int, after: int, scale: float, wide: Attribute
-    ) -> None:
-        import numpy as np
+    def at(position: Value) -> Sample:
+        def tap(t: Value) -> tuple[Value, Value]:
+            index = builder().from_integer(Strided(indices, [step, 1])[position, t])
+            return clamp(index, length), Strided(weights, [step, 1])[position, t]
 
-        from mlirt.dialects.tensor_types import numpy_dtype
+        return Sample(count, None if beyond is None else bool_of(beyond[position]), tap)
 
-        index, weights = how.taps(before, after, scale)
-        self.k, self.wide, self.taps = k, wide, index.shape[1]
-        self.length = k.size(before)
-        self.count, self.step = k.size(self.taps), k.stride(self.taps)
-        self.index = k.weights(np.ascontiguousarray(index, np.int64), "resize.index")
-        self.weights = k.weights(np.ascontiguousarray(weights, numpy_dtype(wide)), "resize.weights")
-        beyond = how.outside(before, after, scale)
-        self.beyond = k.weights(beyond, "resize.outside") if beyond.any() else None
-
-    def at(self, position: SSAValue) -> Sample:
-        return _TableSample(self, position)
+    return at
 
 
-class _TableSample(Sample):
-    def __init__(self, of: TableTaps, position: SSAValue) -> None:
-        self.of, self.position, self.count = of, position, of.count
-        self.outside = None if of.beyond is None else of.k.value(LoadOp(of.beyond, [position], [1]))
+def _tables(
+    how: Resampling, before: int, after: int, scale: float, wide: Attribute
+) -> tuple[SSAValue, SSAValue, Value | None, Value, Stride]:
+    """Arrays of indices, of weights, and of what lies outside; the number of taps, as a length and as a stride."""
+    import numpy as np
 
-    def tap(self, t: SSAValue) -> tuple[SSAValue, SSAValue]:
-        of, places = self.of, [self.position, t]
-        index = of.k.value(LoadOp(of.index, places, [of.step, 1]))
-        return of.k.clamp(of.k.from_integer(index), of.length), of.k.value(LoadOp(of.weights, places, [of.step, 1]))
+    from mlirt.dialects.tensor_types import numpy_dtype
+
+    k, (index, weights), beyond = builder(), how.taps(before, after, scale), how.outside(before, after, scale)
+    count, step = extent(index.shape[1]), stride(index.shape[1])
+    index_memory = k.weights(np.ascontiguousarray(index, np.int64), "resize.index")
+    weight_memory = k.weights(np.ascontiguousarray(weights, numpy_dtype(wide)), "resize.weights")
+    outside = value_of(k.weights(beyond, "resize.outside")) if beyond.any() else None
+    return index_memory, weight_memory, outside, count, step
 
 
-class ComputedTaps(Taps):
+@kernel
+def computed_taps(how: Resampling, before: Dim, after: Dim, scale: float | None, wide: Attribute) -> Taps:
     """An axis whose lengths are known only at run time: the formulas of `interpolation.Resampling`, in double
     precision.
     """
-
-    def __init__(
-        self, k: KernelBuilder, how: Resampling, before: Dim, after: Dim, scale: float | None, wide: Attribute
-    ) -> None:
-        self.k, self.how, self.wide = k, how, wide
-        self.length, self.size = k.size(before), k.size(after)
-        self.is_scale_given = scale is not None
-        self.before, self.after = self.number(self.length), self.number(self.size)
-        self.scale = self.binary(arith.DivfOp, self.after, self.before) if scale is None else k.scalar(scale, f64)
-
-    def number(self, index: SSAValue) -> SSAValue:
-        return self.k.value(arith.SIToFPOp(self.k.to_integer(index, i64), f64))
-
-    def constant(self, value: float) -> SSAValue:
-        return self.k.constant(value, f64)
-
-    def binary(self, op: type[arith.FloatingPointLikeBinaryOperation], a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.k.value(op(a, b))
-
-    def whole(self, value: SSAValue) -> SSAValue:
-        """A float without fraction as an index."""
-        return self.k.value(arith.IndexCastOp(self.k.value(arith.FPToSIOp(value, i64)), IndexType()))
-
-    def at(self, position: SSAValue) -> Sample:
-        return _ComputedSample(self, self._place(position))
-
-    def _place(self, position: SSAValue) -> SSAValue:
-        """The real-valued position of a sample in the input."""
-        add, sub, mul, div = arith.AddfOp, arith.SubfOp, arith.MulfOp, arith.DivfOp
-        x, one, half = self.number(position), self.constant(1.0), self.constant(0.5)
-        last = self.binary(sub, self.before, one)
-        is_single = self.k.compare("eq", self.size, 1)
-        steps = self.k.value(arith.SelectOp(is_single, one, self.binary(sub, self.after, one)))
-        single = self.constant(0.0)
-        scaled = self.binary(div, self.binary(add, x, half), self.scale)
-        always = self.how.selector is not Selector.UPPER
-        match self.how.coordinate:
-            case Coordinate.ASYMMETRIC:
-                place = self.binary(div, x, self.scale)
-            case Coordinate.HALF_PIXEL:
-                place = self.binary(sub, scaled, half)
-            case Coordinate.PYTORCH_HALF_PIXEL:
-                place, always = self.binary(sub, scaled, half), False
-            case Coordinate.TF_HALF_PIXEL_FOR_NN:
-                place = scaled
-            case Coordinate.ALIGN_CORNERS:
-                place = self._aligned(self.binary(mul, x, last))
-            case Coordinate.HALF_PIXEL_SYMMETRIC:
-                ratio = self.binary(div, self.after, self.binary(mul, self.scale, self.before))
-                center = self.binary(mul, self.binary(mul, self.before, half), self.binary(sub, one, ratio))
-                place = self.binary(sub, self.binary(add, center, scaled), half)
-            case Coordinate.TF_CROP_AND_RESIZE:
-                start, end = (self.binary(mul, self.constant(edge), last) for edge in self.how.roi)
-                walked = self.binary(div, self.binary(mul, x, self.binary(sub, end, start)), steps)
-                place, always = self.binary(add, start, walked), False
-                if self.how.selector is not Selector.UPPER:
-                    single = self.binary(mul, half, self.binary(add, start, end))
-        return place if always else self.k.value(arith.SelectOp(is_single, single, place))
-
-    def _aligned(self, walked: SSAValue) -> SSAValue:
-        """`walked / (exact - 1)`, 0 for an exact length of 1; exact is the new length before it was rounded down."""
-        k, one = self.k, self.constant(1.0)
-        exact = self.after
-        if self.is_scale_given:
-            scaled = self.binary(arith.MulfOp, self.scale, self.before)
-            distance = k.value(math.AbsFOp(self.binary(arith.SubfOp, scaled, self.after)))
-            is_close = k.value(arith.CmpfOp(distance, self.constant(ROUNDING), "olt"))
-            exact = k.value(arith.SelectOp(is_close, self.after, scaled))
-        is_single = k.value(arith.CmpfOp(exact, one, "oeq"))
-        steps = k.value(arith.SelectOp(is_single, one, self.binary(arith.SubfOp, exact, one)))
-        zero = self.constant(0.0)
-        return k.value(arith.SelectOp(is_single, zero, self.binary(arith.DivfOp, walked, steps)))
+    length, size = extent(before), extent(after)
+    old, new = _number(length), _number(size)
+    ratio = new / old if scale is None else value_of(builder().scalar(scale, f64))
+    return _ComputedTaps(how, wide, length, size, old, new, ratio, scale is not None).at
 
 
-class _ComputedSample(Sample):
-    def __init__(self, of: ComputedTaps, place: SSAValue) -> None:
-        self.of, self.place = of, place
-        k, how = of.k, of.how
-        self.outside = None
+def _number(index: SSAValue) -> Value:
+    """A place or a length as a float."""
+    return emit(arith.SIToFPOp(builder().to_integer(index, i64), f64))
+
+
+def _whole(number: SSAValue) -> Value:
+    """A float without fraction as an index."""
+    return emit(arith.IndexCastOp(emit(arith.FPToSIOp(number, i64)), IndexType()))
+
+
+@dataclass(frozen=True, eq=False)
+class _ComputedTaps:
+    """`length` and `size` are the old length and the new one, `old` and `new` the same as floats."""
+
+    how: Resampling
+    wide: Attribute
+    length: Value
+    size: Value
+    old: Value
+    new: Value
+    scale: Value
+    is_scale_given: bool
+
+    @kernel
+    def at(self, position: Value) -> Sample:
+        """The sample at a position of the result."""
+        how, wide, at = self.how, self.wide, self.place_of(position)
+        outside = None
         if how.coordinate is Coordinate.TF_CROP_AND_RESIZE:
-            low = k.value(arith.CmpfOp(place, of.constant(0.0), "olt"))
-            high = k.value(arith.CmpfOp(place, of.binary(arith.SubfOp, of.before, of.constant(1.0)), "ogt"))
-            self.outside = k.value(arith.OrIOp(low, high))
+            outside = at < 0.0 or at > self.old - 1.0
         if how.kind is ResizeKind.NEAREST:
-            self.count = 1
-            return
-        support = 1.0 if how.kind is ResizeKind.LINEAR else 2.0
-        stretched = how.antialias
-        one = of.constant(1.0)
-        self.stretch = of.binary(arith.MinimumfOp, of.scale, one) if stretched else one
-        if stretched:
-            reach = k.value(math.FloorOp(of.binary(arith.DivfOp, of.constant(-support), self.stretch)))
-            self.reach: SSAValue = k.add(of.whole(reach), 1)
-            self.count = k.sub(2, k.mul(self.reach, 2))
+            return Sample(
+                1, outside, lambda t: (clamp(_whole(self.rounded(at)), self.length), constant(1.0, self.wide))
+            )
+        support = 1 if how.kind is ResizeKind.LINEAR else 2
+        stretch, reach, count = 1.0, place(1 - support), place(2 * support)
+        if how.antialias:
+            stretch = min(self.scale, 1.0)
+            reach = _whole(floor(constant(-float(support), f64) / stretch)) + 1
+            count = 2 - reach * 2
+        base, zero = ceil(at) - 1.0, constant(0.0, f64)
+        first = _whole(base) + reach
+
+        def weight(t: Value) -> Value:
+            """The weight of a tap before normalisation."""
+            distance = abs(_number(reach + t) - (at - base)) * stretch
+            found = max(1.0 - distance, zero) if how.kind is ResizeKind.LINEAR else _cubic(distance, how.cubic_coeff)
+            return (found if is_inside(first + t, self.length) else zero) if how.exclude_outside else found
+
+        is_normalized = how.antialias or how.exclude_outside
+        total = reduction(ReduceKind.ADD, Box(count), zero, weight) if is_normalized else None
+
+        def tap(t: Value) -> tuple[Value, Value]:
+            share = weight(t) if total is None else weight(t) / total
+            return clamp(first + t, self.length), cast(share, f64, wide)
+
+        return Sample(count, outside, tap)
+
+    @kernel
+    def place_of(self, position: Value) -> Value:
+        """The real-valued position of a sample in the input."""
+        x, how, coordinate = _number(position), self.how, self.how.coordinate
+        last, is_single, single = self.old - 1.0, self.size == 1, constant(0.0, f64)
+        scaled = (x + 0.5) / self.scale
+        is_apart = how.selector is Selector.UPPER
+        if coordinate is Coordinate.ASYMMETRIC:
+            at = x / self.scale
+        elif coordinate in (Coordinate.HALF_PIXEL, Coordinate.PYTORCH_HALF_PIXEL):
+            at, is_apart = scaled - 0.5, is_apart or coordinate is Coordinate.PYTORCH_HALF_PIXEL
+        elif coordinate is Coordinate.TF_HALF_PIXEL_FOR_NN:
+            at = scaled
+        elif coordinate is Coordinate.ALIGN_CORNERS:
+            at = self.aligned(x * last)
+        elif coordinate is Coordinate.HALF_PIXEL_SYMMETRIC:
+            at = self.old * 0.5 * (1.0 - self.new / (self.scale * self.old)) + scaled - 0.5
         else:
-            first = 1 - int(support)
-            self.reach, self.count = k.constant(first), k.constant(2 - 2 * first)
-        self.base = of.binary(arith.SubfOp, k.value(math.CeilOp(place)), one)
-        self.first = k.add(of.whole(self.base), self.reach)
-        self.total: SSAValue | None = None
-        if stretched or how.exclude_outside:
-            self.total = k.reduce(ReduceKind.ADD, [self.count], of.constant(0.0), lambda at: self._weight(at[0]))
+            assert coordinate is Coordinate.TF_CROP_AND_RESIZE
+            start, end = [edge * last for edge in how.roi]
+            at = start + x * (end - start) / (1.0 if is_single else self.new - 1.0)
+            single, is_apart = (single if is_apart else 0.5 * (start + end)), True
+        return (single if is_single else at) if is_apart else at
 
-    def tap(self, t: SSAValue) -> tuple[SSAValue, SSAValue]:
-        k, of = self.of.k, self.of
-        if of.how.kind is ResizeKind.NEAREST:
-            return k.clamp(of.whole(self._rounded()), of.length), k.constant(1.0, of.wide)
-        weight = self._weight(t)
-        weight = weight if self.total is None else of.binary(arith.DivfOp, weight, self.total)
-        return k.clamp(k.add(self.first, t), of.length), k.scalars(of.wide).cast(weight, f64)
+    @kernel
+    def aligned(self, walked: Value) -> Value:
+        """`walked / (exact - 1)`, 0 for an exact length of 1; exact is the new length before it was rounded down."""
+        exact = self.new
+        if self.is_scale_given:
+            scaled = self.scale * self.old
+            exact = self.new if abs(scaled - self.new) < ROUNDING else scaled
+        is_single = exact == 1.0
+        return constant(0.0, f64) if is_single else walked / (1.0 if is_single else exact - 1.0)
 
-    def _rounded(self) -> SSAValue:
-        k, of, half = self.of.k, self.of, self.of.constant(0.5)
-        match of.how.rounding:
-            case Rounding.HALF_DOWN:
-                return k.value(math.CeilOp(of.binary(arith.SubfOp, self.place, half)))
-            case Rounding.HALF_UP:
-                return k.value(math.FloorOp(of.binary(arith.AddfOp, self.place, half)))
-            case Rounding.FLOOR:
-                return k.value(math.FloorOp(self.place))
-            case Rounding.CEIL:
-                return k.value(math.CeilOp(self.place))
-
-    def _weight(self, t: SSAValue) -> SSAValue:
-        """The weight of a tap before normalisation."""
-        k, of = self.of.k, self.of
-        offset = of.number(k.add(self.reach, t))
-        distance = of.binary(arith.SubfOp, offset, of.binary(arith.SubfOp, self.place, self.base))
-        distance = of.binary(arith.MulfOp, k.value(math.AbsFOp(distance)), self.stretch)
-        weight = _linear(of, distance) if of.how.kind is ResizeKind.LINEAR else _cubic(of, distance)
-        if not of.how.exclude_outside:
-            return weight
-        inside = k.compare("ult", k.add(self.first, t), of.length)
-        return k.value(arith.SelectOp(inside, weight, of.constant(0.0)))
+    @kernel
+    def rounded(self, at: Value) -> Value:
+        """A position as a whole number."""
+        if self.how.rounding is Rounding.HALF_DOWN:
+            return ceil(at - 0.5)
+        if self.how.rounding is Rounding.HALF_UP:
+            return floor(at + 0.5)
+        return floor(at) if self.how.rounding is Rounding.FLOOR else ceil(at)
 
 
-def _linear(of: ComputedTaps, distance: SSAValue) -> SSAValue:
-    return of.binary(arith.MaximumfOp, of.binary(arith.SubfOp, of.constant(1.0), distance), of.constant(0.0))
-
-
-def _cubic(of: ComputedTaps, d: SSAValue) -> SSAValue:
+@kernel
+def _cubic(d: Value, a: float) -> Value:
     """Keys' kernel: ((a + 2) d - (a + 3)) d d + 1 up to 1, a (((d - 5) d + 8) d - 4) up to 2."""
-    a, k = of.how.cubic_coeff, of.k
-    add, sub, mul = arith.AddfOp, arith.SubfOp, arith.MulfOp
-    slope = of.binary(sub, of.binary(mul, of.constant(a + 2), d), of.constant(a + 3))
-    near = of.binary(add, of.binary(mul, of.binary(mul, slope, d), d), of.constant(1.0))
-    curve = of.binary(add, of.binary(mul, of.binary(sub, d, of.constant(5.0)), d), of.constant(8.0))
-    far = of.binary(mul, of.binary(sub, of.binary(mul, curve, d), of.constant(4.0)), of.constant(a))
-    is_near = k.value(arith.CmpfOp(d, of.constant(1.0), "ole"))
-    is_far = k.value(arith.CmpfOp(d, of.constant(2.0), "olt"))
-    return k.value(arith.SelectOp(is_near, near, k.value(arith.SelectOp(is_far, far, of.constant(0.0)))))
+    near = ((a + 2) * d - (a + 3)) * d * d + 1.0
+    far = (((d - 5.0) * d + 8.0) * d - 4.0) * a
+    return near if d <= 1.0 else far if d < 2.0 else constant(0.0, f64)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
 from mlirt.kernels.lib.builder.placement import Placement
 from mlirt.kernels.lib.language.context import builder
@@ -46,6 +47,11 @@ class NestOperand:
         (stored,) = as_type(self.wide, value)
         at = [builder().index(index) for index in indices]
         self.code.write(stored, self.wide, self.operand, at, self.more)
+
+    def narrowed(self, number: SSAValue) -> Value:
+        """A number of the type `wide` as an element of the operand."""
+        k, element = builder(), element_of(self.code.nest.operands[self.operand].value.type)
+        return value_of(k.typed(k.scalars(element).cast(number, self.wide), element))
 
 
 # Positions that a tensor of indices holds.

@@ -44,6 +44,7 @@ _BITS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
     "BitAnd": (_python.and_, arith.AndIOp),
     "BitOr": (_python.or_, arith.OrIOp),
     "BitXor": (_python.xor, arith.XOrIOp),
+    "RShift": (_python.rshift, arith.ShRSIOp),
 }
 _UNARY = {"USub": operator.neg, "UAdd": operator.pos, "Not": operator.not_, "Invert": operator.invert}
 _SIGNS = {
@@ -195,6 +196,11 @@ def _largest(*values: Any) -> Any:
     return fold(lambda a, b: operate("Max", a, b), given)
 
 
+def absolute(value: Any) -> Any:
+    """`abs(a)`."""
+    return builder().scalars(value.type).abs(value) if is_run_time(value) else abs(value)
+
+
 def total(values: Iterable[Any], start: Any = 0) -> Any:
     """`sum(..)` of a list of Python; nothing is added to a start of zero."""
     given = list(values)
@@ -226,4 +232,6 @@ def reduce(name: str, values: Any, body: Callable[[list[Any]], list[Any]]) -> An
 
 
 _OPERATORS = {f"__{one.__name__}__": one for one in (operate, unary, logic, choose, item, reduce)}
-WORDS: dict[str, Any] = {"min": _smallest, "max": _largest, "sum": total, "range": Range, **_OPERATORS}
+WORDS: dict[str, Any] = {
+    "abs": absolute, "min": _smallest, "max": _largest, "sum": total, "range": Range, **_OPERATORS,
+}  # fmt: skip

@@ -23,8 +23,9 @@ from mlirt.kernels.lib.language.operators import as_type
 from mlirt.kernels.lib.language.values import Index, Number, Value, bool_of, is_run_time, value_of
 
 __all__ = [
-    "Box", "Strided", "Tensor", "cast", "ceil_div", "constant", "exp", "extent", "float_of", "is_inside", "is_nan",
-    "log", "loop_over", "parallel", "place", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh",
+    "Box", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent", "float_of", "floor",
+    "floor_div", "is_inside", "is_nan", "log", "loop_over", "parallel", "place", "reduction", "size", "sqrt",
+    "static_range", "stride", "strided", "tanh",
 ]  # fmt: skip
 
 
@@ -56,6 +57,11 @@ def place(index: SSAValue | int) -> Value:
     return value_of(builder().index(index))
 
 
+def clamp(index: SSAValue, length: Index) -> Value:
+    """The nearest place in `range(length)`."""
+    return value_of(builder().clamp(index, length))
+
+
 def is_inside(index: SSAValue, length: SSAValue) -> bool:
     """Whether `0 <= index < length`, in one comparison of unsigned numbers."""
     return bool_of(builder().compare("ult", index, length))
@@ -67,6 +73,11 @@ def is_inside(index: SSAValue, length: SSAValue) -> bool:
 def ceil_div(a: Any, b: Any) -> Any:
     """The quotient rounded up, of numbers that are not negative, of sizes of the host program, or of values."""
     return builder().ceil_div(a, b) if is_run_time(a) or is_run_time(b) else symbolic.ceil_div(a, b)
+
+
+def floor_div(place: SSAValue, by: Index) -> Value:
+    """The quotient of a place that may be negative, rounded down; `//` is for places that are not."""
+    return value_of(builder().floor_div(place, by))
 
 
 def float_of(place: Index, type_: Attribute) -> Value:
@@ -88,6 +99,16 @@ def _function(made: type[Operation], number: Number) -> Value:
     if not is_run_time(number) or not is_float(number.type):
         raise TypeError(f"expected a floating-point number of the run, not {getattr(number, 'type', number)}")
     return emit(made(number))  # pyright: ignore[reportCallIssue]
+
+
+def floor(number: Number) -> Value:
+    """The largest whole number that is not above a floating-point number."""
+    return _function(math.FloorOp, number)
+
+
+def ceil(number: Number) -> Value:
+    """The smallest whole number that is not below a floating-point number."""
+    return _function(math.CeilOp, number)
 
 
 def exp(number: Number) -> Value:
