@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
@@ -11,7 +14,10 @@ from mlirt.dialects.fused.topk import TopkOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.words import Box, clamp, constant, extent, parallel, place, reduction
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole, without_axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -31,10 +37,8 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
     results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]
     code, border = rows(k, space, axis, [whole(op.input, lowering), *results])
     steps = [k.strides(value)[axis] for value in (op.values, op.indices)]
-    if lowering.target.kind == "cpu" and op.count() == 1 and op.values.first_use is None:
-        _find(k, op, code, border, steps)
-    else:
-        (_pick if _is_few(op.count(), space[axis]) else _rank)(k, op, code, border, steps)
+    is_place = lowering.target.kind == "cpu" and op.count() == 1 and op.values.first_use is None
+    build(k, _find if is_place else _pick if _is_few(op.count(), space[axis]) else _rank, op, code, border, steps)
     k.finish(op)
     normalize(op, lowering)
     return True
@@ -46,90 +50,92 @@ def _is_few(count: Dim, length: Dim) -> bool:
     return count <= (_MAX_SELECTED if not isinstance(length, int) else max(length // 8, 1))
 
 
+@dataclass(frozen=True, eq=False)
 class _Row:
     """A row of the input and its place in the results."""
 
-    def __init__(self, k: KernelBuilder, op: TopkOp, code: NestCode, here: list[SSAValue], steps: list[SSAValue | int]):
-        self._k, self._code, self._here, self._steps = k, code, here, steps
-        self._element = element_of(op.input.type)
-        self._index_type = element_of(op.indices.type)
-        self._largest_first = op.kind.data is ExtremeKind.MAX
+    op: TopkOp
+    code: NestCode
+    here: Sequence[SSAValue]
+    steps: Sequence[Stride]
 
-    def key(self, place: SSAValue) -> SSAValue:
-        value = self._code.load(0, [*self._here, place])
-        return key(self._k, value, self._element, largest_first=self._largest_first)
+    def key(self, at: SSAValue) -> Value:
+        """What an element is compared by."""
+        value, largest_first = self.code.load(0, [*self.here, at]), self.op.kind.data is ExtremeKind.MAX
+        return key(value, element_of(self.op.input.type), largest_first=largest_first)
 
-    def put(self, source: SSAValue, rank: SSAValue) -> None:
+    def put(self, source: SSAValue, rank: Index) -> None:
         """The element at `source` is the one of this rank."""
-        self._code.store(self._code.load(0, [*self._here, source]), 1, self._here, [(rank, self._steps[0])])
+        self.code.store(self.code.load(0, [*self.here, source]), 1, self.here, [(place(rank), self.steps[0])])
         self.put_place(source, rank)
 
-    def put_place(self, source: SSAValue, rank: SSAValue) -> None:
+    def put_place(self, source: SSAValue, rank: Index) -> None:
         """Where the element of this rank is."""
-        position = self._k.to_integer(source, self._index_type)
-        self._code.store(position, 2, self._here, [(rank, self._steps[1])])
+        position = builder().to_integer(source, element_of(self.op.indices.type))
+        self.code.store(position, 2, self.here, [(place(rank), self.steps[1])])
 
 
-def _find(k: KernelBuilder, op: TopkOp, code: NestCode, border: int, steps: list[SSAValue | int]) -> None:
-    """`parallel (rows) { best key; its first place }`, where nobody reads the element: rows may be lanes of vectors."""
-    outer, (length,) = code.split(border)
+def _lowest(op: TopkOp) -> Value:
     type_ = key_type(element_of(op.input.type))
-    lowest = k.constant(-(2 ** (type_.width.data - 1)), type_)
-    extent = k.extent(length)
-    with k.parallel(outer) as loops:
-        row = _Row(k, op, code, code.loops_before(border, loops), steps)
-        best = k.reduce(ReduceKind.MAX, [extent], lowest, lambda at: row.key(at[0]))
-
-        def place(at: list[SSAValue]) -> SSAValue:
-            return k.select(k.compare("eq", row.key(at[0]), best), at[0], extent)
-
-        row.put_place(k.reduce(ReduceKind.MIN, [extent], extent, place), k.constant(0))
+    return constant(-(2 ** (type_.width.data - 1)), type_)
 
 
-def _pick(k: KernelBuilder, op: TopkOp, code: NestCode, border: int, steps: list[SSAValue | int]) -> None:
-    """`parallel (rows) { for r < k: best key of those that come after the last one; its first place }`."""
-    outer, (length,) = code.split(border)
-    type_ = key_type(element_of(op.input.type))
-    lowest = k.constant(-(2 ** (type_.width.data - 1)), type_)
-    extent = k.extent(length)
-    with k.parallel(outer) as loops:
-        row = _Row(k, op, code, code.loops_before(border, loops), steps)
+@kernel
+def _find(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> None:
+    """`for each row: best key; its first place`, where nobody reads the element: rows may be lanes of vectors."""
+    outer, (size,) = code.split(border)
+    lowest, length = _lowest(op), extent(size)
+    for loops in parallel(outer):
+        row = _Row(op, code, code.loops_before(border, loops), steps)
+        best = reduction(ReduceKind.MAX, Box(length), lowest, row.key)
 
-        def step(rank: SSAValue, last: list[SSAValue]) -> list[SSAValue]:
-            is_first = k.compare("eq", rank, 0)
+        def found(at: Value) -> Value:
+            return at if row.key(at) == best else length
 
-            def is_left(own: SSAValue, place: SSAValue) -> SSAValue:
-                return k.value(arith.OrIOp(is_first, comes_before(k, (last[0], last[1]), (own, place))))
+        row.put_place(reduction(ReduceKind.MIN, Box(length), length, found), 0)
 
-            def candidate(at: list[SSAValue]) -> SSAValue:
-                own = row.key(at[0])
-                return k.value(arith.SelectOp(is_left(own, at[0]), own, lowest))
 
-            best = k.reduce(ReduceKind.MAX, [extent], lowest, candidate)
+@kernel
+def _pick(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> None:
+    """`for each row: for r < k: best key of those that come after the last one; its first place`."""
+    outer, (size,) = code.split(border)
+    lowest, length = _lowest(op), extent(size)
+    for loops in parallel(outer):
+        row = _Row(op, code, code.loops_before(border, loops), steps)
+        last, source = lowest, place(-1)
+        for rank in range(extent(op.count())):
+            is_first = rank == 0
 
-            def place(at: list[SSAValue]) -> SSAValue:
-                own = row.key(at[0])
-                found = k.value(arith.AndIOp(is_left(own, at[0]), k.compare("eq", own, best)))
-                return k.select(found, at[0], extent)
+            def is_left(own: Value, at: Value) -> bool:
+                return is_first or comes_before((last, source), (own, at))
+
+            def candidate(at: Value) -> Value:
+                own = row.key(at)
+                return own if is_left(own, at) else lowest
+
+            best = reduction(ReduceKind.MAX, Box(length), lowest, candidate)
+
+            def found(at: Value) -> Value:
+                own = row.key(at)
+                return at if is_left(own, at) and own == best else length
 
             # A row has at least `count` elements, so that there is one; the clamp proves that it is read inside.
-            source = k.clamp(k.reduce(ReduceKind.MIN, [extent], extent, place), extent)
+            last, source = best, clamp(reduction(ReduceKind.MIN, Box(length), length, found), length)
             row.put(source, rank)
-            return [best, source]
-
-        k.loop(op.count(), [lowest, k.constant(-1)], step)
 
 
-def _rank(k: KernelBuilder, op: TopkOp, code: NestCode, border: int, steps: list[SSAValue | int]) -> None:
-    """`parallel (rows, i) { rank = how many elements come before element i; put it there if rank < k }`."""
-    outer, (length,) = code.split(border)
-    extent, count = k.extent(length), k.size(op.count())
-    with k.parallel([*outer, extent]) as loops:
-        row = _Row(k, op, code, code.loops_before(border, loops), steps)
+@kernel
+def _rank(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> None:
+    """`for each row and i: rank = how many elements come before element i; put it there if rank < k`."""
+    outer, (size,) = code.split(border)
+    length, count = extent(size), extent(op.count())
+    for loops in parallel([*outer, length]):
+        row = _Row(op, code, code.loops_before(border, loops), steps)
         own = (row.key(loops[-1]), loops[-1])
 
-        def is_before(at: list[SSAValue]) -> SSAValue:
-            return k.value(arith.ExtUIOp(comes_before(k, (row.key(at[0]), at[0]), own), i32))
+        def is_before(at: Value) -> Value:
+            return emit(arith.ExtUIOp(comes_before((row.key(at), at), own), i32))
 
-        rank = k.from_integer(k.reduce(ReduceKind.ADD, [extent], k.constant(0, i32), is_before))
-        k.when(k.compare("slt", rank, count), lambda: row.put(loops[-1], rank))
+        rank = value_of(builder().from_integer(reduction(ReduceKind.ADD, Box(length), constant(0, i32), is_before)))
+        if rank < count:
+            row.put(loops[-1], rank)

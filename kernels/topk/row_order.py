@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float64Type, IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.tensor_types import byte_width, is_float, is_unsigned
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.words import cast, is_nan
 
 
 def key_type(element: Attribute) -> IntegerType:
@@ -17,36 +21,28 @@ def key_type(element: Attribute) -> IntegerType:
     return i64 if byte_width(element) == 4 and is_unsigned(element) else i32
 
 
-def key(k: KernelBuilder, value: SSAValue, element: Attribute, *, largest_first: bool) -> SSAValue:
+@kernel
+def key(value: SSAValue, element: Attribute, *, largest_first: bool) -> Value:
     """A number that is the larger, the earlier an element comes; equal for equal elements, NaN above all numbers."""
     type_ = key_type(element)
     if is_float(element):
-        result = _float_key(k, value, element, type_)
+        result = _float_key(value, element, type_)
     else:
-        result = k.scalars(type_).cast(k.ready(value), element)
+        result = cast(builder().ready(value), element, type_)
         if byte_width(element) == 8 and is_unsigned(element):
-            result = k.value(arith.XOrIOp(result, k.constant(-(2**63), type_)))
-    return result if largest_first else k.value(arith.XOrIOp(result, k.constant(-1, type_)))
+            result = result ^ -(2**63)
+    return result if largest_first else result ^ -1
 
 
-def _float_key(k: KernelBuilder, value: SSAValue, element: Attribute, type_: IntegerType) -> SSAValue:
+@kernel
+def _float_key(value: SSAValue, element: Attribute, type_: IntegerType) -> Value:
     """The bits of a float, with those below the sign flipped for negative ones: in the order of signed integers."""
-    wide = f64 if type_ == i64 else f32
-    number = k.scalars(wide).cast(value, element)
-    is_nan = k.value(arith.CmpfOp(number, number, "uno"))
-    number = k.value(arith.AddfOp(number, k.constant(0.0, wide)))  # -0.0 + 0.0 is 0.0
-    bits = k.value(arith.BitcastOp(number, type_))
-    width = type_.width.data
-    sign = k.value(arith.ShRSIOp(bits, k.constant(width - 1, type_)))
-    flipped = k.value(arith.AndIOp(sign, k.constant(2 ** (width - 1) - 1, type_)))
-    return k.value(
-        arith.SelectOp(is_nan, k.constant(2 ** (width - 1) - 1, type_), k.value(arith.XOrIOp(bits, flipped)))
-    )
+    number, width = cast(value, element, f64 if type_ is i64 else f32), type_.width.data
+    bits, most = emit(arith.BitcastOp(number + 0.0, type_)), 2 ** (width - 1) - 1  # -0.0 + 0.0 is 0.0
+    return most if is_nan(number) else bits ^ ((bits >> (width - 1)) & most)
 
 
-def comes_before(k: KernelBuilder, left: tuple[SSAValue, SSAValue], right: tuple[SSAValue, SSAValue]) -> SSAValue:
+@kernel
+def comes_before(left: tuple[Any, Any], right: tuple[Any, Any]) -> Any:
     """Whether one (key, position) comes before another: a larger key, or an equal one at a lower position."""
-    larger = k.compare("sgt", left[0], right[0])
-    equal = k.compare("eq", left[0], right[0])
-    lower = k.compare("slt", left[1], right[1])
-    return k.value(arith.OrIOp(larger, k.value(arith.AndIOp(equal, lower))))
+    return left[0] > right[0] or (left[0] == right[0] and left[1] < right[1])

@@ -7,55 +7,44 @@ for each row:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.dialects import math
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.fused.topk import Normalization, TopkOp
-from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.kernels.lib.language import build, builder, kernel
+from mlirt.kernels.lib.language.nest_words import NestOperand
+from mlirt.kernels.lib.language.words import Box, exp, log, parallel
+from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole, without_axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
 def normalize(op: TopkOp, lowering: Lowering) -> None:
     """Launch the kernel where an op normalises."""
-    kind = op.normalization_kind()
-    if kind is None:
+    if op.normalization_kind() is None:
         return
-    axis, wide = op.axis.value.data, compute_type(element_of(op.input.type))
+    axis = op.axis.value.data
     k = lowering.kernel("shares")
     operands = [whole(op.input, lowering), without_axis(whole(op.values, lowering), axis)]
-    code, border = rows(k, dims(op.input.type), axis, operands)
-    outer, row = code.split(border)
-    step = k.strides(op.values)[axis]
-    with k.parallel(outer) as loops:
-        here = code.loops_before(border, loops)
-
-        def element(at: Sequence[SSAValue]) -> SSAValue:
-            return code.read(0, wide, [*here, *at])
-
-        def exponential(at: Sequence[SSAValue]) -> SSAValue:
-            return k.value(math.ExpOp(k.scalars(wide).sub(element(at), largest)))
-
-        # On a GPU other threads may have replaced it by then.
-        is_first = bool(op.sorted.value.data) and not k.is_cuda
-        lowest = k.constant(float("-inf"), wide)
-        largest = code.read(1, wide, here) if is_first else k.reduce(ReduceKind.MAX, row, lowest, element)
-        total = k.reduce(ReduceKind.ADD, row, k.constant(0.0, wide), exponential)
-        s = k.scalars(wide)
-        scale = k.value(math.LogOp(total)) if kind is Normalization.LOG_SOFTMAX else s.div(s.constant(1.0), total)
-        with k.parallel([op.count()]) as (rank,):
-            s = k.scalars(wide)
-            difference = s.sub(code.read(1, wide, here, [(rank, step)]), largest)
-            if kind is Normalization.LOG_SOFTMAX:
-                share = s.sub(difference, scale)
-            else:
-                share = s.mul(k.value(math.ExpOp(difference)), scale)
-            code.write(share, wide, 1, here, [(rank, step)])
+    build(k, _shares, *rows(k, dims(op.input.type), axis, operands), op)
     k.finish(op)
+
+
+@kernel
+def _shares(code: NestCode, border: int, op: TopkOp) -> None:
+    wide, is_log = compute_type(element_of(op.input.type)), op.normalization_kind() is Normalization.LOG_SOFTMAX
+    x, values = NestOperand(code, 0, wide), NestOperand(code, 1, wide)
+    (outer, (length,)), step = code.split(border), builder().strides(op.values)[op.axis.value.data]
+    # On a GPU other threads may have replaced it by then.
+    is_first = op.sorted.value.data and not builder().is_cuda
+    for loops in parallel(outer):
+        here = code.loops_before(border, loops)
+        largest = values[here] if is_first else max(x[*here, i] for i in Box(length))
+        total = sum(exp(x[*here, i] - largest) for i in Box(length))
+        scale = log(total) if is_log else 1.0 / total
+        for rank in parallel(op.count()):
+            found = values.moved([(rank, step)])
+            difference = found[here] - largest
+            found[here] = difference - scale if is_log else exp(difference) * scale
 
 
 __all__ = ["normalize"]

@@ -19,6 +19,7 @@ from mlirt.dialects.fused.topk import TopkOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import build
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole, without_axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -82,7 +83,7 @@ class _Row:
         self._step = code.step(0, len(here))
 
     def _key(self, value: SSAValue) -> SSAValue:
-        return key(self.k, value, self._element, largest_first=self._largest_first)
+        return build(self.k, key, value, self._element, largest_first=self._largest_first)
 
     def _own_key(self, place: SSAValue) -> SSAValue:
         return self._key(self._code.load(0, [*self._here, place]))
@@ -215,10 +216,10 @@ class _Heap:
             child = k.add(k.mul(carried[0], 2), 1)
             places = k.min(child, last), k.min(k.add(child, 1), last)
             one, other = (row.found(place) for place in places)
-            is_other = comes_before(k, one[1:], other[1:])
+            is_other = build(k, comes_before, one[1:], other[1:])
             value, own, place = (k.value(arith.SelectOp(is_other, b, a)) for a, b in zip(one, other, strict=True))
             exists = k.compare("slt", child, end)
-            moves = k.value(arith.AndIOp(exists, comes_before(k, entry[1:], (own, place))))
+            moves = k.value(arith.AndIOp(exists, build(k, comes_before, entry[1:], (own, place))))
             k.when(moves, lambda: row.put(value, place, carried[0]))
             return [k.select(moves, k.select(is_other, places[1], places[0]), carried[0])]
 
