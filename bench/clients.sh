@@ -9,8 +9,8 @@ python=${PYTHON:-python3}
 site=${TMPDIR:-/tmp}/mlirt-clients-site
 mkdir -p "$out"
 if [ "$wheels" = - ]; then
-  needs="polygraphy==0.53.6 trt-engine-explorer==0.1.5 pandas python-dateutil six"
-  test -d "$site" || "$python" -m pip install -q --no-deps --no-compile --target "$site" $needs || exit
+  needs=("polygraphy==0.53.6" "trt-engine-explorer==0.1.5" "pandas<3" pytz tzdata python-dateutil six)
+  test -d "$site" || "$python" -m pip install -q --no-deps --no-compile --target "$site" "${needs[@]}" || exit
 else
   "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "$site" "$wheels"/*.whl || exit
 fi
