@@ -139,7 +139,7 @@ def test_an_adapter_is_merged_into_the_weights() -> None:
         net[2].weight += 0.5 * b @ a
     assert_same(other, net, (x,))
     assert torch.allclose(engine(x), before, atol=1e-5)
-    with pytest.raises(InvalidInputError, match="there is no weight '5.weight'"):
+    with pytest.raises(InvalidInputError, match=r"there is no weight '5\.weight'"):
         engine.refit(net, lora={"5.lora_A.weight": a, "5.lora_B.weight": b})
 
 
