@@ -31,6 +31,6 @@ def test_memory_is_the_same() -> None:
     assert found.flags.writeable
 
 
-@pytest.mark.parametrize("value", [None, 3, [1.0], "x", Lent(np.array(["x"]))], ids=repr)
+@pytest.mark.parametrize("value", [None, 3, [1.0], "x", Lent(np.array(["x"]))], ids=lambda value: type(value).__name__)
 def test_what_cannot_be_lent_is_none(value: object) -> None:
     assert lent_array(value) is None
