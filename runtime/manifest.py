@@ -7,6 +7,7 @@ these records, so whoever holds a Manifest may rely on its indices and types. Ru
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from mlirt.runtime import manifest_fields as kinds
@@ -370,7 +371,7 @@ class Manifest:
         """The launches that the host makes: those of plugins."""
         return frozenset(i for i, one in enumerate(self.launches) if self.kernels[one.kernel].plugin is not None)
 
-    @property
+    @cached_property
     def given_inputs(self) -> tuple[Tensor, ...]:
         """The inputs that a caller gives; they come first."""
         return tuple(tensor for tensor in self.inputs if not tensor.counts_runs)

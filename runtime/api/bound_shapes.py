@@ -137,7 +137,8 @@ class BoundShapes:
 
     def stored_shape(self, name: str) -> tuple[int, ...]:
         """The dense array that holds a tensor of the shape that `shape_of` gives; -1 as there."""
-        return self._tensors[name].stored_shape(self.shape_of(name))
+        given = self._given.get(name)
+        return self._tensors[name].stored_shape(self.shape_of(name) if given is None else given)
 
     def check(self) -> None:
         """Raise `InvalidInputError` where the shapes that are set do not fit together."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,10 +14,9 @@ from mlirt.runtime.host_memory import address_of
 
 def read(kind: str, address: int, dtype: np.dtype[np.generic], shape: Sequence[int], stream: int) -> np.ndarray:
     """The array at an address; on a device, once what is on the stream is done, a copy of it."""
-    count = int(np.prod(shape, dtype=np.int64))
-    size = count * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     if kind != "cuda":
-        return _view(address, size).view(dtype).reshape(tuple(shape))
+        return _view(address, size, dtype, tuple(shape))
     from mlirt.runtime.cuda_driver import open_driver
 
     array = np.empty(tuple(shape), dtype)
@@ -34,7 +34,7 @@ def write(kind: str, address: int, array: np.ndarray, stream: int) -> None:
     if not contiguous.nbytes:
         return
     if kind != "cuda":
-        _view(address, contiguous.nbytes)[:] = contiguous.reshape(-1).view(np.uint8)
+        _view(address, contiguous.nbytes, contiguous.dtype, contiguous.shape)[...] = contiguous
         return
     from mlirt.runtime.cuda_driver import open_driver
 
@@ -55,7 +55,7 @@ def check_is_not_captured(stream: int) -> None:
         raise InvalidInputError(NOT_CAPTURED)
 
 
-def _view(address: int, size: int) -> np.ndarray:
+def _view(address: int, size: int, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> np.ndarray:
     if not address and size:
         raise InvalidInputError("the address of a tensor is 0")
-    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)) if size else np.empty(0, np.uint8)
+    return np.ndarray(shape, dtype, (ctypes.c_uint8 * size).from_address(address)) if size else np.empty(shape, dtype)

@@ -268,6 +268,8 @@ class IExecutionContext(ContextSettings, ContextManager):
         """As `execute_v2`; `input_consumed` is an event of this run (tensorrt-features.md#13.12)."""
         if self.engine.implicit_batch is not None:
             return self._failed("enqueueV2", "the batch of the engine is implicit: use execute or execute_async")
+        if not input_consumed:
+            return self._run_bindings("enqueueV2", bindings, stream_handle)
         with self._consumed_event(input_consumed):
             return self._run_bindings("enqueueV2", bindings, stream_handle)
 
@@ -382,10 +384,11 @@ class IExecutionContext(ContextSettings, ContextManager):
 
     def _run_at(self, addresses: dict[str, int], stream: int) -> bool:
         """Queue the run on the device, where nothing else is to be done with it; False where it cannot be queued."""
-        if self._allocators or (self.profiler is not None and self.enqueue_emits_profile):
+        target = self.engine.engine.target
+        if target != "cuda" or self._allocators or (self.profiler is not None and self.enqueue_emits_profile):
             return False
         inputs, outputs = self.engine.manifest.given_inputs, self.engine.manifest.outputs
-        if self.engine.engine.target == "cuda" and any(one.shape_output for one in self.engine.tensors.values()):
+        if any(one.shape_output for one in self.engine.tensors.values()):
             return False  # what is delivered as a shape goes to the host's memory
         shapes = [self._shapes.stored_shape(one.name) for one in inputs]
         sources, targets = ([addresses.get(one.name, 0) for one in tensors] for tensors in (inputs, outputs))
