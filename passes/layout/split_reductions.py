@@ -26,6 +26,7 @@ _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thre
 _MIN_THREAD_ELEMENTS = 16  # what a thread of any of the launches should combine
 _MAX_THREAD_ELEMENTS = 64  # what threads may combine one after the other without a split
 _ROW = 64 * 1024  # elements that the threads of a block hold in registers
+_FEW_PARTS = 4  # times more parts are wanted: better more than that, where they are nearer to it
 _PART, _MIN_PART_LENGTH = 32 * 1024, 2 * 1024  # elements of a row that a block should have
 _BLOCKS = 2  # of each processor, which keep all busy
 
@@ -107,8 +108,12 @@ def _parts_across(first: int, inner: int, results: int) -> int:
     wanted = _WANTED // max(results, 1)
     if first * inner <= _MAX_THREAD_ELEMENTS or wanted < 2:
         return 1
-    most = min(wanted, first * inner // _MIN_THREAD_ELEMENTS)
-    return max((n for n in range(1, min(most, first) + 1) if first % n == 0), default=1)
+    longest = first * inner // _MIN_THREAD_ELEMENTS
+    most = min(wanted, longest)
+    divisors = [n for n in range(1, min(longest, first) + 1) if first % n == 0]
+    fewer = max((n for n in divisors if n <= most), default=1)
+    more = min((n for n in divisors if n > most), default=fewer)
+    return more if fewer * _FEW_PARTS < most and more * fewer < most * most else fewer
 
 
 def _parts_along(first: int, inner: int, results: int, blocks: int) -> int:

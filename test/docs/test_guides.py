@@ -24,6 +24,7 @@ _COPIED = (
     "builder",
     "runtime",
     "frontend",
+    "serve",
     "tools",
     "src",
     "test",

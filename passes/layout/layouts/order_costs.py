@@ -20,6 +20,10 @@ _ACROSS = 3.0  # times as long: each thread fetches a sector for one element
 _TRANSPOSED = 0.4  # of a copy: what it costs more to transpose a tile in shared memory
 _SECTOR = 32  # bytes that memory moves at once
 _PIXELS = 8  # of a tile that the threads of a warp write together
+_KEPT = 4.0e7  # bytes of results that the second-level cache keeps until all parts of a sector have come
+# Times as long as whole sectors take, on an H100: parts of sectors that rows of odd length begin in, kept by the cache
+# and not, and the same behind convolutions of a few channels, whose tiles are longer.
+_ODD_PARTS, _LOST_PARTS, _LOST_LONG_PARTS = 3.5, 8.0, 3.3
 # Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
 # multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
@@ -61,7 +65,17 @@ class Costs:
         """What a convolution pays on top for results in another order than that of its input: eight pixels of a channel
         are neighbours, parts of sectors.
         """
+        if self._has_odd_rows(of):
+            return (_ODD_PARTS if self._is_kept(of) else _LOST_PARTS) * self.moved(of)
         return _SECTOR / (_PIXELS * byte_width(element_of(of))) * self.moved(of)
+
+    def _has_odd_rows(self, of: Attribute) -> bool:
+        """Whether rows of halves or bytes begin anywhere in a sector."""
+        width = byte_width(element_of(of))
+        return width <= _HALF and self.number(dims(of)[-1]) * width % MAX_ACCESS_BYTES > 0
+
+    def _is_kept(self, of: Attribute) -> bool:
+        return self.number(stored_bytes(of)) <= _KEPT
 
     def reformat(self, of: Attribute) -> float:
         """A launch that copies a tensor into the other order."""
@@ -84,10 +98,16 @@ class Costs:
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
         if self.reads_any_order(op):
-            return traffic + work / plain, traffic + work / plain
+            return traffic + work / plain + self._planes_of_few(op), traffic + work / plain
         depth = self.number(dims(op.input.type)[1]) * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH) if op.groups.value.data == 1 else 1.0
         return traffic + work / plain, traffic + work / (last * filled)
+
+    def _planes_of_few(self, op: ConvolutionOp) -> float:
+        """What a convolution of a few channels by warpgroups pays on top for planes of channels."""
+        of = op.output.type
+        is_lost = self._has_odd_rows(of) and not self._is_kept(of) and not op.transposed.value.data
+        return _LOST_LONG_PARTS * self.moved(of) if self.has_warpgroups and is_lost else 0.0
 
     def laid_out_rows(self, op: ConvolutionOp) -> float:
         """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows.

@@ -7,6 +7,7 @@ import pytest
 from lowered_network import parse_module
 
 from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.tensor_types import dims
 from mlirt.passes.pipeline import run_passes
 
 REDUCTION = """
@@ -34,6 +35,28 @@ def test_the_same_results(kind: str, rows: int, launches: int) -> None:
     run_passes(module, context, "split-reductions")
     assert sum(op.name == "fused.reduction" for op in module.walk()) == launches
     np.testing.assert_allclose(interpret(module, context, inputs)["y"], want, rtol=1e-6)
+
+
+def test_a_length_without_a_divisor_near_to_what_is_wanted_has_more_parts() -> None:
+    """254 is 2 * 127: in two parts, no more than 8,192 threads walk across 32,258 pixels each."""
+    text = """
+    func.func @main(%x: tensor<128x254x254x64xf16> {trt.name = "x"}) -> (tensor<128x64xf16> {trt.name = "y"}) {
+      %y = fused.reduction add(%x) {access = [#fused.access<["d0", "d2", "d3", "d1"]>],
+          reduced = #trt.dims<["254", "254"]>} : (tensor<128x254x254x64xf16>) -> tensor<128x64xf16> {
+      ^bb0(%e: f16):
+        %wide = arith.extf %e : f16 to f32
+        fused.yield %wide : f32
+      } {
+      ^bb0(%acc: f32):
+        %narrow = arith.truncf %acc : f32 to f16
+        fused.yield %narrow : f16
+      }
+      func.return %y : tensor<128x64xf16>
+    }"""
+    module, context = parse_module(text)
+    run_passes(module, context, "split-reductions")
+    parts = next(op for op in module.walk() if op.name == "fused.reduction").results[0]
+    assert dims(parts.type)[0] == 127
 
 
 def test_rows_that_no_block_holds() -> None:
