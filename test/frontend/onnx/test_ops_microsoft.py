@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from onnx_models import assert_agrees, imported_text, numbers, one_node
 
