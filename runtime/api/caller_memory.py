@@ -58,4 +58,6 @@ def check_is_not_captured(stream: int) -> None:
 def _view(address: int, size: int, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> np.ndarray:
     if not address and size:
         raise InvalidInputError("the address of a tensor is 0")
-    return np.ndarray(shape, dtype, (ctypes.c_uint8 * size).from_address(address)) if size else np.empty(shape, dtype)
+    if not size:
+        return np.empty(shape, dtype)
+    return np.ndarray(shape, dtype, memoryview((ctypes.c_uint8 * size).from_address(address)))
