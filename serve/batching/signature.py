@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import TensorDescription
 from mlirt.runtime.profile_ranges import ShapeRange
-
-
-class DescribedEngine(Protocol):
-    """What a signature is read from."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def inputs(self) -> tuple[TensorDescription, ...]: ...
-
-    @property
-    def outputs(self) -> tuple[TensorDescription, ...]: ...
-
-    @property
-    def profiles(self) -> tuple[Mapping[str, ShapeRange], ...]: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +44,7 @@ class Signature:
         }
 
 
-def signature_of(engine: DescribedEngine) -> Signature:
+def signature_of(engine: Engine) -> Signature:
     """The signature of an engine."""
     return Signature(engine.name, engine.inputs, engine.outputs, engine.profiles)
 

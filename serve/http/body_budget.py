@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from mlirt.errors import InvalidInputError, OverloadError
-
-
-class TooLargeError(InvalidInputError):
-    """One body is larger than any may be."""
+from mlirt.errors import OverloadError
+from mlirt.serve.http.errors import TooLargeError
 
 
 class BodyBudget:

@@ -12,8 +12,24 @@ from mlirt.errors import (
 )
 from mlirt.serve.models.models import UnknownModelError
 
+
+class TooLargeError(InvalidInputError):
+    """One body is larger than any may be."""
+
+
+class SlowClientError(InvalidInputError):
+    """A body took too long to come."""
+
+
+class ForbiddenError(InvalidInputError):
+    """The server was not told to let clients do this."""
+
+
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (UnknownModelError, 404),
+    (TooLargeError, 413),
+    (SlowClientError, 408),
+    (ForbiddenError, 403),
     (InvalidInputError, 400),
     (OverloadError, 429),
     (UnavailableError, 503),

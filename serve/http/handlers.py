@@ -10,20 +10,19 @@ from typing import Any
 
 from aiohttp import web
 
-from mlirt.errors import InvalidInputError, MlirtError, OverloadError, UnavailableError
-from mlirt.serve.http.body_budget import BodyBudget, TooLargeError
-from mlirt.serve.http.errors import status_of
+from mlirt.errors import MlirtError, OverloadError, UnavailableError
+from mlirt.serve.http.body_budget import BodyBudget
+from mlirt.serve.http.errors import ForbiddenError, SlowClientError, status_of
 from mlirt.serve.http.metrics import CONTENT_TYPE, Metrics
 from mlirt.serve.http.traces import request_span
 from mlirt.serve.models.model import Model
 from mlirt.serve.models.models import Models
-from mlirt.serve.protocol.infer_request import InferRequest, read_request
+from mlirt.serve.protocol.infer_request import HEADER_LENGTH, InferRequest, header_length, read_request
 from mlirt.serve.protocol.infer_response import response_body
 from mlirt.serve.protocol.json_fields import shown
 from mlirt.serve.protocol.metadata import model_metadata, server_metadata
 
 _LOG = logging.getLogger("mlirt.serve")
-_HEADER_LENGTH = "Inference-Header-Content-Length"
 _LARGE = 1 << 18
 """Bytes of a body from which on it is read by a thread, so that other requests do not wait for it."""
 _CLIENT_HAS_GONE = 499
@@ -115,19 +114,22 @@ class Handlers:
                 status = _CLIENT_HAS_GONE
                 raise
             except MlirtError as error:
-                status = status_of(error) if not isinstance(error, TooLargeError) else 413
+                status = status_of(error)
+                raise
+            except web.HTTPException as error:
+                status = error.status
                 raise
             finally:
                 self.metrics.answered(model.name, status, time.perf_counter() - begun, waited)
         return _response(body, length)
 
     async def _asked(self, request: web.Request, model: Model) -> InferRequest:
-        length = _header_length(request)
+        length = header_length(request.headers.get(HEADER_LENGTH))
         try:
             async with asyncio.timeout(self._read_seconds):
                 body = await request.read()
         except TimeoutError:
-            raise _SlowClientError(f"the body did not come within {self._read_seconds:g} s") from None
+            raise SlowClientError(f"the body did not come within {self._read_seconds:g} s") from None
         model.backend.batcher.check_room()
         return await _by_thread(len(body), lambda: read_request(body, length, model.signature))
 
@@ -136,27 +138,10 @@ class Handlers:
 
     def _changed_model(self, request: web.Request) -> Model:
         if not self._allow_reload:
-            raise _ForbiddenError(
+            raise ForbiddenError(
                 "clients may not load or unload models of this server: start it with --allow-reload, or send it SIGHUP"
             )
         return self._model(request)
-
-
-class _SlowClientError(InvalidInputError):
-    """A body took too long."""
-
-
-class _ForbiddenError(InvalidInputError):
-    """The server was not told to let clients do this."""
-
-
-def _header_length(request: web.Request) -> int | None:
-    text = request.headers.get(_HEADER_LENGTH)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise InvalidInputError(f"{_HEADER_LENGTH} is {shown(text)}; expected a whole number")
-    return int(text)
 
 
 async def _by_thread(size: int, work: Callable[[], Any]) -> Any:
@@ -167,7 +152,7 @@ async def _by_thread(size: int, work: Callable[[], Any]) -> Any:
 def _response(body: bytes, length: int | None) -> web.Response:
     if length is None:
         return web.Response(body=body, content_type="application/json")
-    return web.Response(body=body, headers={_HEADER_LENGTH: str(length), "Content-Type": "application/octet-stream"})
+    return web.Response(body=body, headers={HEADER_LENGTH: str(length), "Content-Type": "application/octet-stream"})
 
 
 @web.middleware
@@ -179,12 +164,6 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
         return _error(413, f"the body is too large: {error.text or error.reason}")
     except web.HTTPException as error:
         return _error(error.status, f"{request.method} {shown(request.path)}: {error.reason}")
-    except TooLargeError as error:
-        return _error(413, str(error))
-    except _SlowClientError as error:
-        return _error(408, str(error))
-    except _ForbiddenError as error:
-        return _error(403, str(error))
     except (OverloadError, UnavailableError) as error:
         return _error(status_of(error), str(error), {"Retry-After": "1"})
     except MlirtError as error:

@@ -21,6 +21,8 @@ from mlirt.serve.protocol.json_fields import (
 )
 from mlirt.serve.protocol.tensor_data import Array, from_bytes, from_json
 
+HEADER_LENGTH = "Inference-Header-Content-Length"
+"""The field of HTTP that says how many bytes of a body are JSON."""
 _MAX_RANK = 32
 
 
@@ -36,18 +38,24 @@ class InferRequest:
     """Seconds."""
 
 
-def read_request(body: bytes, header_length: int | None, signature: Signature) -> InferRequest:
-    """Read JSON of `header_length` bytes (None: all) and the bytes of tensors behind it; raises `InvalidInputError`."""
-    if header_length is not None and not 0 < header_length <= len(body):
-        raise InvalidInputError(
-            f"Inference-Header-Content-Length is {header_length}; expected 1 to the body's length, {len(body)}"
-        )
-    header = read_json(body[:header_length], "the body of the request")
+def header_length(text: str | None) -> int | None:
+    """What the field `HEADER_LENGTH` says; None where it is not there. Raises `InvalidInputError` for no number."""
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise InvalidInputError(f"{HEADER_LENGTH} is {shown(text)}; expected a whole number")
+    return int(text)
+
+
+def read_request(body: bytes, json_length: int | None, signature: Signature) -> InferRequest:
+    """Read JSON of `json_length` bytes (None: all) and the bytes of tensors behind it; raises `InvalidInputError`."""
+    if json_length is not None and not 0 < json_length <= len(body):
+        raise InvalidInputError(f"{HEADER_LENGTH} is {json_length}; expected 1 to the body's length, {len(body)}")
+    header = read_json(body[:json_length], "the body of the request")
     if not header:
         raise InvalidInputError('the body of the request is empty; expected a JSON object with "inputs"')
-    feeds = _feeds(
-        header, _Binary(memoryview(body)[len(body) if header_length is None else header_length :]), signature
-    )
+    binary = _Binary(memoryview(body)[len(body) if json_length is None else json_length :])
+    feeds = _feeds(header, binary, signature)
     parameters = as_fields(header.get("parameters", {}), "parameters of the request")
     identity: object = header.get("id", "")
     if not isinstance(identity, str):

@@ -23,18 +23,16 @@ from ray import serve
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mlirt.errors import InvalidInputError, MlirtError, UnavailableError
+from mlirt.errors import MlirtError, UnavailableError
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.request import Array, Outputs
 from mlirt.serve.http.errors import status_of
 from mlirt.serve.models.backend import Backend, ServeSettings, open_backend
 from mlirt.serve.models.model import Model
 from mlirt.serve.models.models import UnknownModelError
-from mlirt.serve.protocol.infer_request import read_request
+from mlirt.serve.protocol.infer_request import HEADER_LENGTH, header_length, read_request
 from mlirt.serve.protocol.infer_response import response_body
 from mlirt.serve.protocol.metadata import model_metadata
-
-_HEADER_LENGTH = "inference-header-content-length"
 
 
 class EngineReplica:
@@ -92,15 +90,13 @@ class EngineReplica:
         return await self._inferred(request, model)
 
     async def _inferred(self, request: Request, model: Model) -> Response:
-        text = request.headers.get(_HEADER_LENGTH)
-        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 19):
-            raise InvalidInputError(f"{_HEADER_LENGTH} is {text[:40]!r}; expected a whole number")
-        asked = read_request(await request.body(), None if text is None else int(text), model.signature)
+        length = header_length(request.headers.get(HEADER_LENGTH))
+        asked = read_request(await request.body(), length, model.signature)
         outputs = await self.infer(asked.feeds, asked.timeout)
         body, length = response_body(model.name, model.version, asked, outputs)
         if length is None:
             return Response(body, media_type="application/json")
-        return Response(body, headers={_HEADER_LENGTH: str(length)}, media_type="application/octet-stream")
+        return Response(body, headers={HEADER_LENGTH: str(length)}, media_type="application/octet-stream")
 
 
 def application(
