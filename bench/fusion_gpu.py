@@ -256,24 +256,19 @@ class Device:
         for file in self._files:
             file.close()
 
-    @contextmanager
-    def shared(self) -> Generator[None]:
+    def shared(self) -> AbstractContextManager[None]:
         """Beside others."""
-        door, room = self._files
-        fcntl.flock(door, fcntl.LOCK_EX)
-        fcntl.flock(room, fcntl.LOCK_SH)
-        fcntl.flock(door, fcntl.LOCK_UN)
-        try:
-            yield
-        finally:
-            fcntl.flock(room, fcntl.LOCK_UN)
+        return self._held(fcntl.LOCK_SH)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Alone."""
+        return self._held(fcntl.LOCK_EX)
 
     @contextmanager
-    def alone(self) -> Generator[None]:
-        """Alone."""
+    def _held(self, kind: int) -> Generator[None]:
         door, room = self._files
         fcntl.flock(door, fcntl.LOCK_EX)
-        fcntl.flock(room, fcntl.LOCK_EX)
+        fcntl.flock(room, kind)
         fcntl.flock(door, fcntl.LOCK_UN)
         try:
             yield

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import time
 from multiprocessing.context import ForkProcess
-from multiprocessing.queues import Queue
+from multiprocessing.queues import SimpleQueue
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +64,42 @@ def _row(name: str, times: dict[str, float], *, launches: int = 1, verdict: str 
     return found | {"launches": launches, "kernels": ["a"] * launches}
 
 
-def _stay(work: Path, alone: bool, name: str, events: Queue[tuple[str, str]], seconds: float) -> None:
+def _stay(work: Path, alone: bool, name: str, events: SimpleQueue[tuple[str, str]], told: Event) -> None:
     with Device(work) as device, device.alone() if alone else device.shared():
         events.put((name, "in"))
-        time.sleep(seconds)
+        told.wait()
         events.put((name, "out"))
+
+
+def _is_held(lock: Path) -> bool:
+    with lock.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _wait_until_held(lock: Path) -> None:
+    end = time.monotonic() + 60
+    while not _is_held(lock):
+        assert time.monotonic() < end, "nobody waits to be alone"
+        time.sleep(0.01)
 
 
 def test_who_measures_is_alone_and_is_not_passed_by_newcomers(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    events: Queue[tuple[str, str]] = context.Queue()
-    processes: list[ForkProcess] = []
+    events: SimpleQueue[tuple[str, str]] = context.SimpleQueue()
+    told, processes, found = context.Event(), list[ForkProcess](), list[tuple[str, str]]()
     for name, alone in (("a", False), ("b", False), ("measures", True), ("late", False)):
-        processes.append(context.Process(target=_stay, args=(tmp_path, alone, name, events, 0.5)))
+        processes.append(context.Process(target=_stay, args=(tmp_path, alone, name, events, told), daemon=True))
         processes[-1].start()
-        time.sleep(0.1)
-    found = [events.get(timeout=60) for _ in range(8)]
+        if name in ("a", "b"):
+            found.append(events.get())
+        if name == "measures":
+            _wait_until_held(tmp_path / "door.lock")  # by it, as others are in
+    told.set()
+    found += [events.get() for _ in range(6)]
     for process in processes:
         process.join()
     assert {name for name, what in found[:2] if what == "in"} == {"a", "b"}
