@@ -19,7 +19,7 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.interpreter import entry_function
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.target import Target
-from mlirt.dialects.typical_sizes import named_bounds, typical_values
+from mlirt.dialects.typical_sizes import Bounds, named_bounds, typical_values
 from mlirt.errors import CompileError, InvalidInputError
 from mlirt.kernels.lib.tactics.registry import TACTIC, Candidate
 from mlirt.passes.remarks import recorder
@@ -84,7 +84,7 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         times = times_of(several, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
         measured.update(zip(several, times, strict=True))
     taken: dict[Operation, Algorithm] = {}
-    names = _distinct_names([op for op in module.walk() if op in first])
+    contexts = _contexts([op for op in module.walk() if op in first], known, bounds)
     watcher = recorder()
     for site, times in measured.items():
         if watcher is not None:
@@ -93,27 +93,29 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         if tuning.selector is not None:
             offered = _described(site, offered, ctx, target, known)
         for op in site.ops:
-            taken[op] = _selected(tuning, replace(context_of(op, known, bounds), name=names[op]), offered)
+            taken[op] = _selected(tuning, contexts[op], offered)
             if taken[op].name != first[op]:
                 op.attributes[TACTIC] = StringAttr(taken[op].name)
     if tuning.selector is not None:
         order = [op for op in module.walk() if op in taken]
-        contexts = [replace(context_of(op, known, bounds), name=names[op]) for op in order]
-        tuning.selector.report_algorithms(contexts, [taken[op] for op in order])
+        tuning.selector.report_algorithms([contexts[op] for op in order], [taken[op] for op in order])
 
 
-def _distinct_names(ops: Sequence[Operation]) -> dict[Operation, str]:
-    """A name for each op: a copy that was made for a layer has the layer's, and a record of tactics is by name."""
-    names: dict[Operation, str] = {}
+def _contexts(ops: Sequence[Operation], known: Mapping[str, int], bounds: Bounds) -> dict[Operation, AlgorithmContext]:
+    """The context of each op, under a name of its own: a copy that was made for a layer has the layer's name, and a
+    record of tactics is by name.
+    """
+    contexts: dict[Operation, AlgorithmContext] = {}
     used: set[str] = set()
     for op in ops:
-        name, number = name_of(op), 1
+        context, number = context_of(op, known, bounds), 1
+        name = context.name
         while name in used:
             number += 1
-            name = f"{name_of(op)}_{number}"
+            name = f"{context.name}_{number}"
         used.add(name)
-        names[op] = name
-    return names
+        contexts[op] = replace(context, name=name)
+    return contexts
 
 
 def tactics_of(module: ModuleOp) -> list[str]:

@@ -103,18 +103,18 @@ def _grouped(net: Network, x: Value, groups: _Groups) -> Value:
 
 
 def rotated(net: Network, x: Value, cosines: Value, sines: Value, *, interleaved: bool) -> Value:
-    """Rotary positions: the pairs of the first 2 r elements of each head turn, the others stay.
+    """Rotary positions: the pairs of the first 2 r elements of each head are rotated, the others stay.
 
     `x` is [B, S, heads, d]; `cosines` and `sines` are [B or 1, S, 1, r]. A pair is two neighbours where `interleaved`,
     else an element and the one r behind it.
     """
     half, last = cosines.dims[3], x.rank - 1
     cosines, sines = (layers.cast(net, table, x.element) for table in (cosines, sines))
-    turning, rest = layers.along(net, x, last, 0, half * 2), x.dims[last] - half * 2
+    paired, rest = layers.along(net, x, last, 0, half * 2), x.dims[last] - half * 2
     if interleaved:
-        first, second = (layers.along(net, turning, last, k, half, 2) for k in range(2))
+        first, second = (layers.along(net, paired, last, k, half, 2) for k in range(2))
     else:
-        first, second = (layers.along(net, turning, last, start, half) for start in (0, half))
+        first, second = (layers.along(net, paired, last, start, half) for start in (0, half))
     real = layers.binary(
         net, "sub", layers.binary(net, "prod", first, cosines), layers.binary(net, "prod", second, sines)
     )
@@ -123,10 +123,10 @@ def rotated(net: Network, x: Value, cosines: Value, sines: Value, *, interleaved
     )
     if interleaved:
         pairs = [layers.unsqueeze(net, part, [last + 1]) for part in (real, imaginary)]
-        turned = layers.reshape(net, layers.concatenate(net, pairs, last + 1), turning.dims)
+        found = layers.reshape(net, layers.concatenate(net, pairs, last + 1), paired.dims)
     else:
-        turned = layers.concatenate(net, [real, imaginary], last)
-    return turned if rest == 0 else layers.concatenate(net, [turned, layers.along(net, x, last, half * 2, rest)], last)
+        found = layers.concatenate(net, [real, imaginary], last)
+    return found if rest == 0 else layers.concatenate(net, [found, layers.along(net, x, last, half * 2, rest)], last)
 
 
 def rows_of(net: Network, table: Value, positions: Value) -> Value:

@@ -162,8 +162,8 @@ def tensor_scatter(net: Network, node: Node) -> Value:
     circle = capacity if mode == "circular" else None
     if circle is not None and not isinstance(circle, int):
         raise node.unsupported("the circular mode needs a length that is known when the engine is built")
-    turned, added = (layers.transpose(net, x, order) for x in (cache, update))
-    written = written_from(net, turned, added, start, circle)
+    by_steps, added = (layers.transpose(net, x, order) for x in (cache, update))
+    written = written_from(net, by_steps, added, start, circle)
     return layers.transpose(net, written, [order.index(k) for k in range(cache.rank)])
 
 

@@ -29,7 +29,7 @@ _DOMAIN = "com.microsoft"
 
 @onnx_op("RotaryEmbedding", domain=_DOMAIN)
 def rotary_embedding(net: Network, node: Node) -> Value:
-    """Heads turned by their positions: [B, S, heads * d], or [B, heads, S, d]."""
+    """Heads rotated by their positions: [B, S, heads * d], or [B, heads, S, d]."""
     if node.integer("is_packed_batching", 0) or node.real("scale", 1.0) != 1.0:
         raise node.unsupported("packed batches and a scale other than 1 are not known")
     x, positions, cosines, sines = (node.input(k) for k in range(4))

@@ -37,7 +37,7 @@ def key(value: SSAValue, element: Attribute, *, largest_first: bool) -> Value:
 @kernel
 def _float_key(value: SSAValue, element: Attribute, type_: IntegerType) -> Value:
     """The bits of a float, with those below the sign flipped for negative ones: in the order of signed integers."""
-    number, width = cast(value, element, f64 if type_ is i64 else f32), type_.width.data
+    number, width = cast(value, element, f64 if type_ == i64 else f32), type_.width.data
     bits, most = emit(arith.BitcastOp(number + 0.0, type_)), 2 ** (width - 1) - 1  # -0.0 + 0.0 is 0.0
     return most if is_nan(number) else bits ^ ((bits >> (width - 1)) & most)
 

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
+from lent import Lent
 
 from mlirt.runtime.lent_arrays import lent_array
-
-
-class Lent:
-    """An array behind DLPack alone."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> object:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
 
 
 def test_memory_is_the_same() -> None:

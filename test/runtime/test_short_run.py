@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lent import Lent
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime import cpu, worker_groups
@@ -74,19 +75,6 @@ def test_each_run_has_fresh_arrays(tiny: Maker) -> None:
     second = engine.run({"x": x + 1})["y"]
     np.testing.assert_array_equal(first, kept)
     assert not np.shares_memory(first, second)
-
-
-class Lent:
-    """An array behind DLPack alone."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> object:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
 
 
 @pytest.mark.parametrize("rows", [5, 5000])
