@@ -8,6 +8,7 @@ import numpy as np
 
 from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.driver_interface import DeviceError, Driver
+from mlirt.runtime.lent_memory import LentBlock
 
 
 class DeviceBlock:
@@ -30,7 +31,9 @@ class DeviceBlock:
 class DeviceState:
     """A tensor that stays on the device between runs."""
 
-    def __init__(self, driver: Driver, shape: tuple[int, ...], dtype: np.dtype[np.generic], block: DeviceBlock) -> None:
+    def __init__(
+        self, driver: Driver, shape: tuple[int, ...], dtype: np.dtype[np.generic], block: DeviceBlock | LentBlock
+    ) -> None:
         self.shape, self.dtype, self.block = shape, dtype, block
         self.driver = driver
 

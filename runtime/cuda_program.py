@@ -14,7 +14,7 @@ from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch, Tens
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_graph import Queued, capture, queue_in_lanes
-from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState
+from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState, PinnedBlock
 from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
@@ -77,11 +77,21 @@ class CudaProgram:
             dtype.itemsize * int(np.prod(shape, dtype=np.int64))
             for dtype, shape in zip(self._dtypes, binding.output_shapes, strict=True)
         ]
-        staged = sum(map(aligned, [*self._input_sizes, *self._output_sizes]))
-        self._staging = session.staging_of(staged + _WORD)
-        self._decisions = self._host_decisions(staged)
+        self._staged = sum(map(aligned, [*self._input_sizes, *self._output_sizes]))
+        self._kept_staging: PinnedBlock | None = None
+        self._decisions = self._host_decisions()
         self._wrong_size: WrongSize | None = None
         self._graphs = self._captured()
+
+    @property
+    def _staging(self) -> PinnedBlock:
+        """Pinned memory of the host for inputs and outputs on their way, and a word behind them.
+
+        Programs whose tensors all lie on the device never make it.
+        """
+        if self._kept_staging is None:
+            self._kept_staging = self._session.staging_of(self._staged + _WORD)
+        return self._kept_staging
 
     @property
     def held_bytes(self) -> int:
@@ -158,17 +168,18 @@ class CudaProgram:
 
         return queue
 
-    def _host_decisions(self, staged: int) -> HostDecisions | None:
-        """What runs the program where it has branches, loops or checks; `staged` is where a word may be read to."""
+    def _host_decisions(self) -> HostDecisions | None:
+        """What runs the program where it has branches, loops or checks, which it reads by the word of the staging."""
         manifest, driver, session, bases = self._manifest, self._driver, self._session, self._bases
         if is_straight(self._binding.program, manifest.launches) and not self._plugins:
             return None
-        word, address = self._staging.bytes[staged : staged + _WORD], self._staging.address + staged
+        word = session.staging_of(self._staged + _WORD)
+        self._kept_staging, at = word, self._staged
 
         def look(place: Address, size: int) -> int:
-            driver.copy_to_host(address, bases[place.root] + place.offset, size, session.stream)
+            driver.copy_to_host(word.address + at, bases[place.root] + place.offset, size, session.stream)
             driver.synchronize(session.stream)
-            return int.from_bytes(word[:size].tobytes(), "little")
+            return int.from_bytes(word.bytes[at : at + size].tobytes(), "little")
 
         on_device, hosted = session.device.setter is not None, frozenset(self._plugins)
         return HostDecisions(self._binding.program, self._binding, look, on_device=on_device, hosted=hosted)

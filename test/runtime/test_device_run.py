@@ -71,6 +71,16 @@ def test_results_are_in_the_callers_tensors(context: ExecutionContext, kind: Cal
         np.testing.assert_array_equal(z.array, np.arange(8, dtype=np.float32) + 0.5)
 
 
+def test_tensors_of_the_device_need_no_memory_of_the_host(tiny: Maker) -> None:
+    plan, driver = cuda_plan(tiny), FakeDriver()
+    context = ExecutionContext(plan.manifest, CudaDevice(plan, driver).session())
+    x, y, z = (OnDevice(np.ones(shape, np.float32)) for shape in ((2, 4), (2, 4), (8,)))
+    _run(context, x, y, z)
+    assert driver.pinned == []
+    context.run({"x": x.array})
+    assert len(driver.pinned) == 1
+
+
 def test_other_libraries_are_told_the_stream(context: ExecutionContext) -> None:
     x, y, z = (OnDevice(np.ones(shape, np.float32)) for shape in ((2, 4), (2, 4), (8,)))
     _run(context, x, y, z)

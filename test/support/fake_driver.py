@@ -60,6 +60,8 @@ class FakeDriver:
 
     capability: tuple[int, int] = (9, 0)
     memory: dict[int, Any] = field(default_factory=dict[int, Any])
+    pinned: list[int] = field(default_factory=list[int])
+    """The sizes of the pinned blocks that were ever asked for."""
     modules: list[int] = field(default_factory=list[int])
     streams: list[int] = field(default_factory=list[int])
     events: list[int] = field(default_factory=list[int])
@@ -140,7 +142,11 @@ class FakeDriver:
     def free(self, address: int) -> None:
         del self.memory[address]
 
-    allocate_pinned, free_pinned = allocate, free
+    def allocate_pinned(self, size: int) -> int:
+        self.pinned.append(size)
+        return self.allocate(size)
+
+    free_pinned = free
 
     def load_module(self, cubin: bytes) -> int:
         self.modules.append(self.new_handle())
