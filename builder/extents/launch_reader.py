@@ -3,6 +3,10 @@
 Bounds that hold for all launches of a kernel are not always found, and may be too wide for one of them. Here the blocks
 and threads are enumerated, a part of the blocks at a time, and loops are run; only what the addresses of accesses to
 buffers depend on is computed. What data decide has the bounds of its type, and both sides of a branch on it are taken.
+
+Large grids and long loops are not enumerated where that is not needed: the outermost blocks, and the first and the last
+iteration, are followed exactly, all between them at once as an interval. Where those touch nothing beyond the outermost
+ones, the bounds are as exact as those of an enumeration, and the work does not grow with the lengths.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import scf
@@ -34,6 +40,7 @@ from mlirt.builder.extents.intervals import (
     multiply,
     never_below,
     opposite,
+    remainder,
     smallest,
     subtract,
 )
@@ -48,6 +55,10 @@ from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ShuffleOp, T
 from mlirt.dialects.kernel.warp_specialization import EachWarpgroupOp
 from mlirt.dialects.kernel.warpgroup import WarpValueOp
 
+_Ends: TypeAlias = "tuple[int, int] | None"
+"""The first and the last element that is touched; None where nothing bounds them."""
+_FEW = 4
+"""So many iterations are followed one by one."""
 _AT_ONCE = 1 << 18
 """Threads whose numbers are computed together."""
 MAX_WORK = 1 << 30
@@ -71,7 +82,7 @@ class LaunchReader:
         self._threads = prod(block_shape(kernel))
         self._index_limit = 1 << (_attribute(kernel, "index_bits", WORD) - 1)
         self._needed = NeededValues(kernel)
-        self._found: dict[SSAValue, tuple[int, int] | None] = {}
+        self._found: dict[SSAValue, _Ends] = {}
         self._touched: dict[Operation, list[Touched]] = {}
         self._work, self._most = 0, most
         self.is_sure = True
@@ -79,15 +90,43 @@ class LaunchReader:
         self._is_certain = True
         self.values: dict[SSAValue, Interval] = {}
         self.active: Mask = np.ones((1, 1), bool)
-        at_once = max(1, _AT_ONCE // self._threads)
-        for first in range(0, prod(self._grid), at_once):
-            self._blocks = np.arange(first, min(first + at_once, prod(self._grid)), dtype=np.int64)[:, None]
-            self.values = {
-                argument: exactly(arguments[place])
-                for place, argument in enumerate(kernel.body.block.args)
-                if place in arguments
-            }
-            self._walk(kernel.body.block)
+        self._enumerated: set[Operation] = set()
+        """Loops whose iterations touch what the first and the last do not, as far as intervals tell."""
+        count = prod(self._grid)
+        if count * self._threads <= _AT_ONCE or not self._follow_outermost():
+            at_once = max(1, _AT_ONCE // self._threads)
+            for first in range(0, count, at_once):
+                blocks = np.arange(first, min(first + at_once, count), dtype=np.int64)[:, None]
+                self._follow(_places(blocks, self._grid))
+
+    def _follow(self, block: Sequence[Interval]) -> None:
+        """The launch's threads in blocks of these places along the axes."""
+        self._block = block
+        self.values = {
+            argument: exactly(self.constants[place])
+            for place, argument in enumerate(self.kernel.body.block.args)
+            if place in self.constants
+        }
+        self._walk(self.kernel.body.block)
+
+    def _follow_outermost(self) -> bool:
+        """The blocks at the ends of the axes; whether no other one touches more."""
+        corners = [sorted({0, count - 1}) for count in self._grid]
+        x, y, z = (ids.reshape(-1, 1) for ids in np.meshgrid(*corners))
+        self._follow([exactly(one) for one in (x, y, z)])
+        outermost, is_sure = self._found, self.is_sure
+        parts = [[*((one, one) for one in ends), *([(1, ends[-1] - 1)] if ends[-1] > 1 else [])] for ends in corners]
+        inner = [one for one in product(*parts) if any(low != high for low, high in one)]
+        self._found = {}
+        if inner:
+            ends = np.array(inner, np.int64)
+            self._follow([Interval(ends[:, axis, :1], ends[:, axis, 1:]) for axis in range(len(parts))])
+        inside, self._found = self._found, outermost
+        self.is_sure = is_sure
+        if _is_within(inside, outermost):
+            return True
+        self._found, self.is_sure = {}, True
+        return False
 
     @property
     def accesses(self) -> list[Access]:
@@ -185,11 +224,14 @@ class LaunchReader:
             self._set(op.result, exactly(np.arange(self._threads, dtype=np.int64)[None, :]))
         elif isinstance(op, BlockIdOp):
             axis = op.axis.value.data
-            self._set(op.result, exactly(self._blocks // prod(self._grid[:axis]) % self._grid[axis]))
+            self._set(op.result, self._block[axis])
         elif isinstance(op, GridSizeOp):
             self._set(op.result, exactly(self._grid[op.axis.value.data]))
         elif isinstance(op, ClusterRankOp):
-            self._set(op.result, exactly(self._blocks % _attribute(self.kernel, "cluster", 1)))
+            x, y, z = self._block
+            row = add(y, multiply(z, exactly(self._grid[1])))
+            number = add(x, multiply(row, exactly(self._grid[0])))
+            self._set(op.result, remainder(number, exactly(_attribute(self.kernel, "cluster", 1)), self.active))
         elif isinstance(op, WarpValueOp):
             self._set(op.results[0], _of_threads(self.value(op.operands[0]), lambda thread: thread // WARP * WARP))
         elif isinstance(op, ShuffleOp):
@@ -231,6 +273,8 @@ class LaunchReader:
         if any(one.exact is None for one in (start, end, step)) or not never_below(step, 1, np.ones((1, 1), bool)):
             self._any_iteration(op, start, end, step, kept)
             return
+        if not kept and op not in self._enumerated and self._outermost_iterations(op, start, end, step):
+            return
         for i in kept:
             self.values[carried[i]] = self.value(op.iter_args[i])
         at = start
@@ -249,6 +293,38 @@ class LaunchReader:
             at = add(at, step)
         for i in kept:
             self.values[op.results[i]] = self.value(carried[i])
+
+    def _outermost_iterations(self, op: scf.ForOp, start: Interval, end: Interval, step: Interval) -> bool:
+        """The first and the last iteration of each thread; whether those between touch nothing else."""
+        assert start.exact is not None
+        assert end.exact is not None
+        assert step.exact is not None
+        counts = -((start.exact - end.exact) // step.exact)
+        if int(counts.max()) <= _FEW:
+            return False
+        iteration, last = op.body.block.args[0], start.exact + (counts - 1) * step.exact
+        before, was_sure = self._found, self.is_sure
+        self._found = {}
+        for at, is_run in ((start, counts > 0), (exactly(last), counts > 1)):
+            self._iterations(op, iteration, at, is_run)
+        outermost, is_sure = self._found, self.is_sure
+        self._found = {}
+        self._iterations(op, iteration, Interval(start.exact + step.exact, last - step.exact), counts > 2)
+        inside = self._found
+        self._found, self.is_sure = before, was_sure
+        if not _is_within(inside, outermost):
+            self._enumerated.add(op)
+            return False
+        self.is_sure = is_sure
+        for buffer, ends in outermost.items():
+            self._found[buffer] = _hull(before.get(buffer, ends), ends)
+        return True
+
+    def _iterations(self, op: scf.ForOp, iteration: SSAValue, at: Interval, is_run: Mask) -> None:
+        with self._where(exactly(is_run)) as is_entered:
+            if is_entered:
+                self._set(iteration, at)
+                self._walk(op.body.block)
 
     def _any_iteration(self, op: scf.ForOp, start: Interval, end: Interval, step: Interval, kept: list[int]) -> None:
         """The body once, for all iterations: what they carry may be anything."""
@@ -300,13 +376,26 @@ class LaunchReader:
         return found
 
     def _note(self, buffer: SSAValue, element: Interval) -> None:
-        before = self._found.get(buffer, ())
-        if before is None or element.low is None or element.high is None:
+        if element.low is None or element.high is None:
             self._found[buffer] = None
             return
-        ends = (_active(element.low, self.active).min(), _active(element.high, self.active).max())
-        low, high = map(int, ends)
-        self._found[buffer] = (min(low, *before[:1]), max(high, *before[1:])) if before else (low, high)
+        ends = int(_active(element.low, self.active).min()), int(_active(element.high, self.active).max())
+        self._found[buffer] = _hull(self._found.get(buffer, ends), ends)
+
+
+def _hull(one: _Ends, other: _Ends) -> _Ends:
+    return None if one is None or other is None else (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def _is_within(inside: Mapping[SSAValue, _Ends], outermost: Mapping[SSAValue, _Ends]) -> bool:
+    return all(
+        buffer in outermost and _hull(outermost[buffer], ends) == outermost[buffer] for buffer, ends in inside.items()
+    )
+
+
+def _places(blocks: Ends, grid: Sequence[int]) -> list[Interval]:
+    """Where blocks lie along each axis, by their number."""
+    return [exactly(blocks // prod(grid[:axis]) % grid[axis]) for axis in range(len(grid))]
 
 
 def _active(ends: Ends, active: Mask) -> Ends:

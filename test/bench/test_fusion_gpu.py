@@ -49,13 +49,15 @@ def test_table_names_the_slowest_and_what_is_not_right() -> None:
         _row("2/quick fp32", {"ours": 1.0, "eager": 4.0, "compiled": 3.0}),
         _row("2/slow fp32", {"ours": 4.0, "eager": 2.0}, launches=2),
         _row("2/lost fp32", {}, verdict="refused") | {"why": "no kernel"},
+        _row("1/nothing to do fp32", {"ours": 0.001, "eager": 2.0}, launches=0) | {"level": "level1"},
     ]
     lines = table(rows)
     assert lines[0] == (
         "level2 fp32: 2 right of 3, launches 1.33 in the mean, most 2, "
         "fastest peer over ours 1.22 in the geometric mean, faster 50%, least 0.50"
     )
-    assert lines[1:] == ["   0.50 2/slow fp32 2: a, a", "   3.00 2/quick fp32 1: a", "  refused 2/lost fp32"]
+    assert lines[1] == "level1 fp32: 1 right of 1, launches 0.00 in the mean, most 0"
+    assert lines[2:] == ["   0.50 2/slow fp32 2: a, a", "   3.00 2/quick fp32 1: a", "  refused 2/lost fp32"]
     assert "no kernel" in line(rows[2])
 
 

@@ -16,6 +16,8 @@ from onnx import helper
 from onnx_models import model_of
 
 from mlirt.builder.build import BuildOptions, build_plan
+from mlirt.builder.extents import launch_reader
+from mlirt.builder.extents.contract import contract_from
 from mlirt.builder.extents.kernel_reader import Access
 from mlirt.builder.extents.launch_reader import LaunchReader
 from mlirt.builder.plan_writer.manifest import manifest_of
@@ -259,6 +261,37 @@ class _OneMore(LaunchReader):
     def accesses(self) -> list[Access]:
         one = self.numbers.constant(1)
         return [replace(found, high=self.numbers.add(found.high or 0, one)) for found in super().accesses]
+
+
+def _not_kept(*_: object) -> None:
+    """Nothing: of a cache, and of blocks that would be enough."""
+
+
+@pytest.mark.parametrize("case", range(len(GPU_CASES)), ids=_gpu_name)
+def test_outermost_blocks_and_iterations_say_what_all_say(case: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[Any, ...]] = []
+
+    def noted(*given: Any) -> LaunchReader:
+        read.append(given)
+        return LaunchReader(*given)
+
+    monkeypatch.setattr("mlirt.builder.extents.kept_contracts.LaunchReader", noted)
+    monkeypatch.setattr("mlirt.builder.extents.kept_contracts.KernelCache.get", _not_kept)
+    _, layer, inputs, weights = GPU_CASES[case]
+    arrays = {name: np.asarray(one) for name, one in weights.items()}
+    gpu_plan_of(model_of([layer], inputs, list(layer.output), arrays), monkeypatch)
+    assert read
+    for kernel, constants, grid, _ in read:
+        with monkeypatch.context() as patch:
+            patch.setattr(launch_reader, "_AT_ONCE", 1)
+            patch.setattr(launch_reader, "_FEW", 2)
+            outermost = LaunchReader(kernel, constants, grid)
+            patch.setattr(launch_reader, "_FEW", 1 << 60)
+            patch.setattr(launch_reader, "_AT_ONCE", 1 << 18)
+            patch.setattr(LaunchReader, "_follow_outermost", _not_kept)
+            every = LaunchReader(kernel, constants, grid)
+        assert contract_from(outermost) == contract_from(every), kernel.sym_name
+        assert not outermost.is_sure or every.is_sure
 
 
 def test_a_launch_that_leaves_its_buffers_is_an_error_of_the_compiler(

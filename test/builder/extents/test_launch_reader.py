@@ -160,6 +160,8 @@ def test_a_launch_touches_exactly_these_elements(case: int, monkeypatch: pytest.
     _, text, expected, grid, numbers = CASES[case]
     if case % 2:
         monkeypatch.setattr(launch_reader, "_AT_ONCE", 64)  # two blocks
+    if case % 3:
+        monkeypatch.setattr(launch_reader, "_FEW", 0)
     contract, arguments = contract_of_launch(text, numbers, grid)
     extents = contract.extents_of(arguments, [*grid, 1, 1])
     touched = {place: list(elements) for place, elements in expected(*grid, *numbers).items()}
@@ -252,6 +254,42 @@ kernel.func @wraps(%x: memref<?xf32>, %n: index) attributes {block_size = 32 : i
 """
     assert contract_of_launch(text, (1 << 29,), (1,))[0].unproved == {0}
     assert not contract_of_launch(text, (1 << 28,), (1,))[0].unproved
+
+
+STRIDED = f"""
+kernel.func @strided(%y: memref<?xf32>, %size: index, %modulus: index) attributes {{block_size = 32 : i64}} {{
+  {_HEAD}
+  scf.for %i = %c0 to %size step %c32 {{
+    %at = arith.addi %i, %thread : index
+    %is_inside = arith.cmpi slt, %at, %size : index
+    scf.if %is_inside {{
+      %0 = arith.remui %at, %modulus : index
+      %1 = arith.addi %0, %block : index
+      %v = kernel.load %y[%1] strides [1] : memref<?xf32> -> f32
+    }}
+  }}
+  kernel.return
+}}
+"""
+
+
+@pytest.mark.parametrize("modulus", [7, 40, 1000, 1 << 20])
+@pytest.mark.parametrize("blocks", [1, 2, 3, 50])
+def test_iterations_between_the_first_and_the_last_may_touch_more(
+    blocks: int, modulus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch_reader, "_AT_ONCE", 1)
+    contract, arguments = contract_of_launch(STRIDED, (1005, modulus), (blocks,))
+    assert contract.extents_of(arguments, [blocks, 1, 1]) == {0: (0, 4 * (min(modulus, 1005) + blocks - 1))}
+
+
+def test_longer_loops_and_larger_grids_are_no_more_work() -> None:
+    """But where a loop carries what addresses depend on."""
+    strided, persistent = parse_kernel(STRIDED), parse_kernel(PERSISTENT)
+    for size, blocks in ((1000, 8), (1 << 24, 1 << 18)):
+        LaunchReader(strided, {1: size, 2: 1 << 25}, (blocks,), 1 << 14)
+    with pytest.raises(TooMuchWork):
+        LaunchReader(persistent, {1: 1 << 24, 2: 32}, (8,), 1 << 20)
 
 
 def test_launches_that_are_too_large_are_not_followed() -> None:
