@@ -131,23 +131,16 @@ def _on_device(job: Job, case: Case, plan: Path, convention: Any, row: Row) -> N
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     large = sum(one.numel() * one.element_size() for one in case.inputs if hasattr(one, "numel")) > _LARGE_BYTES
-    with Device(job.work) as device, torch.no_grad():
-        stream = torch.cuda.Stream()
-
-        def contestants_in(place: AbstractContextManager[None]) -> dict[str, Callable[[], object]]:
-            with place, torch.cuda.stream(stream):
-                return _contestants(job, case, plan, convention, stream, row)
-
-        # What would not fit the device several times over has it to itself.
-        try:
-            contestants = contestants_in(device.alone() if large else device.shared())
-        except torch.OutOfMemoryError:
-            contestants = None
-        if contestants is None:
-            gc.collect()
-            torch.cuda.empty_cache()
-            contestants = contestants_in(device.alone())
-        with device.alone(), torch.cuda.stream(stream):
+    stream = torch.cuda.Stream()
+    with Device(job.work) as device, torch.no_grad(), torch.cuda.stream(stream):
+        contestants: dict[str, Callable[[], object]] | None = None
+        if not large:
+            with suppress(torch.OutOfMemoryError), device.shared():
+                contestants = _contestants(job, case, plan, convention, stream, row)
+        gc.collect()
+        torch.cuda.empty_cache()
+        with device.alone():  # what would not fit several times over is made here
+            contestants = contestants or _contestants(job, case, plan, convention, stream, row)
             row["times"] = _times(contestants, stream.cuda_stream)
 
 
@@ -277,8 +270,10 @@ class Device:
 
 
 def ratio(row: Row) -> float | None:
-    """The time of the fastest peer over ours."""
+    """The time of the fastest peer over ours; None for an engine that has nothing to do, where PyTorch copies."""
     times: dict[str, float] = row["times"]
+    if not row.get("launches"):
+        return None
     peers = [ms for name, ms in times.items() if name != "ours"]
     return min(peers) / times["ours"] if "ours" in times and peers else None
 
