@@ -134,6 +134,4 @@ def cumulative(net: Network, call: Call) -> Value:
     if x.rank == 0:
         return x
     kind = "sum" if _base(call) == "cumsum" else "prod"
-    wide = layers.widened(net, x) if is_float(x.element) else x
-    result = net.emit("cumulative", [wide], kind=kind, axis=call.axis("dim", x.rank))
-    return layers.cast(net, result, x.element)
+    return net.emit("cumulative", [x], kind=kind, axis=call.axis("dim", x.rank))
