@@ -74,9 +74,13 @@ def _bound(engine: Engine) -> float:
 
 def _measure(name: str, run: Run, arguments: argparse.Namespace) -> None:
     run(_feeds(1199))
-    new = [_milliseconds(run, _feeds(number)) for number in range(1100, 1130)]
-    again = [_milliseconds(run, _feeds(1129)) for _ in range(30)]
-    line = [f"first run of a shape {statistics.median(new):.3f}", f"again {statistics.median(again):.3f}"]
+    new: list[float] = []
+    again: list[float] = []
+    for number in range(1100, 1130):
+        new.append(_milliseconds(run, _feeds(number)))
+        again.append(min(_milliseconds(run, _feeds(number)) for _ in range(arguments.rounds)))
+    more = statistics.median(first - later for first, later in zip(new, again, strict=True))
+    line = [f"first run of a shape {statistics.median(new):.3f}, {more:.3f} more than the same again"]
     for count in arguments.shapes:
         shapes = [_feeds(number) for number in range(count)]
         rounds = [[_milliseconds(run, feeds) for feeds in shapes] for _ in range(arguments.rounds + 1)][1:]

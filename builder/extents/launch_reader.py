@@ -57,7 +57,7 @@ from mlirt.dialects.kernel.warpgroup import WarpValueOp
 
 _Ends: TypeAlias = "tuple[int, int] | None"
 """The first and the last element that is touched; None where nothing bounds them."""
-_FEW = 4
+_FOLLOWED_ITERATIONS = 4
 """So many iterations are followed one by one."""
 _AT_ONCE = 1 << 18
 """Threads whose numbers are computed together."""
@@ -300,7 +300,7 @@ class LaunchReader:
         assert end.exact is not None
         assert step.exact is not None
         counts = -((start.exact - end.exact) // step.exact)
-        if int(counts.max()) <= _FEW:
+        if int(counts.max()) <= _FOLLOWED_ITERATIONS:
             return False
         iteration, last = op.body.block.args[0], start.exact + (counts - 1) * step.exact
         before, was_sure = self._found, self.is_sure

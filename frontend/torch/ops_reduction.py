@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirt.dialects.symbolic import product
-from mlirt.dialects.tensor_types import is_bool, is_float
+from mlirt.dialects.tensor_types import is_bool
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.torch.call import Call

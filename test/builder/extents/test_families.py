@@ -284,9 +284,9 @@ def test_outermost_blocks_and_iterations_say_what_all_say(case: int, monkeypatch
     for kernel, constants, grid, _ in read:
         with monkeypatch.context() as patch:
             patch.setattr(launch_reader, "_AT_ONCE", 1)
-            patch.setattr(launch_reader, "_FEW", 2)
+            patch.setattr(launch_reader, "_FOLLOWED_ITERATIONS", 2)
             outermost = LaunchReader(kernel, constants, grid)
-            patch.setattr(launch_reader, "_FEW", 1 << 60)
+            patch.setattr(launch_reader, "_FOLLOWED_ITERATIONS", 1 << 60)
             patch.setattr(launch_reader, "_AT_ONCE", 1 << 18)
             patch.setattr(LaunchReader, "_follow_outermost", _not_kept)
             every = LaunchReader(kernel, constants, grid)

@@ -161,7 +161,7 @@ def test_a_launch_touches_exactly_these_elements(case: int, monkeypatch: pytest.
     if case % 2:
         monkeypatch.setattr(launch_reader, "_AT_ONCE", 64)  # two blocks
     if case % 3:
-        monkeypatch.setattr(launch_reader, "_FEW", 0)
+        monkeypatch.setattr(launch_reader, "_FOLLOWED_ITERATIONS", 0)
     contract, arguments = contract_of_launch(text, numbers, grid)
     extents = contract.extents_of(arguments, [*grid, 1, 1])
     touched = {place: list(elements) for place, elements in expected(*grid, *numbers).items()}
