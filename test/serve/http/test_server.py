@@ -161,6 +161,11 @@ def test_a_body_that_does_not_come_is_given_up(server: HttpServer) -> None:
     response = slow.connection.getresponse()
     assert response.status == 408
     assert "did not come within 1 s" in json.loads(response.read())["error"]
+    slow.connection.close()
+    seen = Client(server.port)
+    seen.connection.request("GET", "/metrics")
+    text = seen.connection.getresponse().read().decode()
+    assert 'mlirt_request_seconds_count{model="dense",status="408"}' in text
 
 
 def test_metrics_count_requests_batches_and_times(client: Client) -> None:
