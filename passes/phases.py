@@ -195,6 +195,11 @@ PHASES = (
                 "what no attention has taken, and normalisations that are one launch by now",
                 "cuda",
             ),
+            Step(
+                "convert-softmax-to-normalization",
+                "rows that no block can hold are kept by clusters, with all that was fused to them",
+                "cuda",
+            ),
             Step("cse", "equal launches and constants are shared"),
             Step(
                 "eliminate-concatenation{views=true}",
