@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from growth_networks import chain
 from onnx_models import one_node
 
 import mlirt
@@ -83,3 +84,21 @@ def test_a_load_collects_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     mlirt.load(tmp_path / "relu.plan")
     assert seen == [200_000]
     assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_collections_of_a_build_are_counted() -> None:
+    """One to three, where Python's own thresholds make a hundred."""
+    begun: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            begun.append(info["generation"])
+
+    model = chain(120).SerializeToString()
+    gc.set_threshold(700, 10, 10)
+    gc.callbacks.append(note)
+    try:
+        mlirt.compile(model, target="cuda", heuristic=True)
+    finally:
+        gc.callbacks.remove(note)
+    assert len(begun) < 20
