@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import reduce as fold
 from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects import symbolic
 from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
@@ -19,13 +20,14 @@ from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.kernels.lib.builder.kernel_builder import Extent, Stride
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.loops import Box, Range, RegionLoop, static_range
-from mlirt.kernels.lib.language.operators import as_type
+from mlirt.kernels.lib.language.operators import as_type, operate
 from mlirt.kernels.lib.language.values import Index, Number, Value, bool_of, is_run_time, value_of
+from mlirt.kernels.lib.loops.block_lanes import number as element_constant
 
 __all__ = [
     "Box", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent", "float_of", "floor",
-    "floor_div", "is_inside", "is_nan", "log", "loop_over", "parallel", "place", "reduction", "size", "sqrt",
-    "static_range", "stride", "strided", "tanh",
+    "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel", "place", "prod",
+    "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
 ]  # fmt: skip
 
 
@@ -48,8 +50,8 @@ def stride(step: Dim) -> Index:
 
 
 def constant(number: float, type_: Attribute) -> Value:
-    """A number of a type."""
-    return value_of(builder().constant(number, type_))
+    """A number of a type, for example of a tensor's elements."""
+    return value_of(element_constant(builder(), number, type_))
 
 
 def place(index: SSAValue | int) -> Value:
@@ -80,6 +82,11 @@ def floor_div(place: SSAValue, by: Index) -> Value:
     return value_of(builder().floor_div(place, by))
 
 
+def prod(numbers: Sequence[Any]) -> Any:
+    """The product of numbers, of sizes, or of values: `math.prod` for both."""
+    return fold(lambda a, b: operate("Mult", a, b), numbers, 1)
+
+
 def float_of(place: Index, type_: Attribute) -> Value:
     """A place or a length, which fits into an int32, as a floating-point number."""
     return emit(arith.SIToFPOp(builder().to_integer(builder().index(place), i32), type_))  # pyright: ignore[reportArgumentType]
@@ -88,6 +95,23 @@ def float_of(place: Index, type_: Attribute) -> Value:
 def cast(number: SSAValue, source: Attribute, target: Attribute) -> Value:
     """A number of one element type as one of another, as tensors are converted."""
     return value_of(builder().scalars(target).cast(number, source))
+
+
+def widened(element: SSAValue, wide: Attribute) -> Value:
+    """An element as it is loaded from a tensor, as a number of the type that a kernel computes in."""
+    k = builder()
+    return value_of(k.scalars(wide).cast(k.ready(element), element.type))
+
+
+def narrowed(number: SSAValue, wide: Attribute, element: Attribute) -> Value:
+    """A number of the type that a kernel computes in, as an element that can be stored to a tensor."""
+    k = builder()
+    return value_of(k.typed(k.scalars(element).cast(number, wide), element))
+
+
+def inline(region: Region, scalars: Sequence[SSAValue], indices: Sequence[SSAValue] = ()) -> tuple[Value, ...]:
+    """What a scalar region of a fused op, such as its epilogue, makes of numbers at indices of the iteration space."""
+    return tuple(map(value_of, builder().inline(region, scalars, indices)))
 
 
 def is_nan(number: SSAValue) -> bool:
@@ -196,7 +220,7 @@ def _given(region: AbstractContextManager[Any], given: Callable[[Any], Any]) -> 
         yield given(indices)
 
 
-def reduction(kind: ReduceKind, over: Box | Range, start: SSAValue, element: Callable[..., Any]) -> Value:
+def reduction(kind: ReduceKind, over: Box | Range, start: SSAValue, element: Callable[[Any], Any]) -> Value:
     """Combine `element(index)`, or of a tuple of indices, over a box in no order that anyone may rely on."""
     k = builder()
     extents: list[Extent] = over.extents()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
@@ -36,7 +38,7 @@ def put_in_steps(
     return found.size
 
 
-def _extreme(k: KernelBuilder, numbers: list[SSAValue], which: str) -> SSAValue:
+def _extreme(k: KernelBuilder, numbers: Sequence[SSAValue], which: str) -> SSAValue:
     """The least or the largest of the numbers of all threads of a warp, and zero."""
     s = k.scalars(f32)
     join = s.min if which == "min" else s.max

@@ -20,7 +20,7 @@ from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
 from mlirt.kernels.lib.loops.block_lanes import LaneMask
 from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 _WHOLE = 2.0**24
@@ -180,5 +180,5 @@ class TileCode(NamedCode):
         key = (one.steps, axis, factor)
         if key not in self._strides:
             stride = self.k.stride(step)
-            self._strides[key] = stride if isinstance(stride, int) else self.named(stride, f"step_{axis}")
+            self._strides[key] = stride if isinstance(stride, int) else self.k.named(stride, f"step_{axis}")
         return self._strides[key]
