@@ -13,7 +13,7 @@ from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.convolution.pooled_results import Pooled
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
-from mlirt.kernels.lib.language.nest_words import lane_exists
+from mlirt.kernels.lib.language.nest_words import masked
 from mlirt.kernels.lib.language.words import Box, constant, inline, narrowed, parallel, reduction, widened
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, affine
 from mlirt.kernels.lib.loops.rows import whole
@@ -76,5 +76,4 @@ def _convolution(
             return inline(op.epilogue, scalars, position)[0]
 
         value = pooled.over_windows(loops, result)
-        exists_here = lane_exists(op.output.type, lambda axis: loops[axis])
-        code.store(value if exists_here else constant(0, value.type), extras, here)
+        code.store(masked(value, op.output.type, lambda axis: loops[axis]), extras, here)

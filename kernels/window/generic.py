@@ -14,7 +14,7 @@ from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name, rank
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
-from mlirt.kernels.lib.language.nest_words import lane_exists, original_indices
+from mlirt.kernels.lib.language.nest_words import masked, original_indices
 from mlirt.kernels.lib.language.words import (
     Box,
     cast,
@@ -80,8 +80,8 @@ def _window(
         scalars = [total, *[code.load(1 + one, here) for one in range(extras)]]
         indices = original_indices(code, needed, here, rank(op.output.type), loops[0])
         (value,) = inline(op.epilogue, scalars, indices)
-        exists = lane_exists(op.output.type, lambda axis: code.original(axis, here))
-        code.store(value if exists else constant(0, value.type), 1 + extras, here)
+        stored = masked(value, op.output.type, lambda axis: code.original(axis, here))
+        code.store(stored, 1 + extras, here)
 
 
 @kernel

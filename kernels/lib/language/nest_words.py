@@ -16,7 +16,7 @@ from mlirt.kernels.lib.language.context import builder
 from mlirt.kernels.lib.language.functions import kernel
 from mlirt.kernels.lib.language.operators import as_type
 from mlirt.kernels.lib.language.values import Value, value_of
-from mlirt.kernels.lib.language.words import extent, is_inside
+from mlirt.kernels.lib.language.words import constant, extent, is_inside
 from mlirt.kernels.lib.loops.block_lanes import surplus
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
 
@@ -73,6 +73,12 @@ def lane_exists(of: Attribute, index: Callable[[int], SSAValue]) -> bool:
     if count is None:
         return True
     return value_of(index(1)) * extent(dims(of)[-1]) + value_of(index(rank(of) - 1)) < extent(count)
+
+
+@kernel
+def masked(value: Value, of: Attribute, index: Callable[[int], SSAValue]) -> Value:
+    """An element that is stored at an index along each dimension, or zero in a lane beyond the last channel."""
+    return value if lane_exists(of, index) else constant(0, value.type)
 
 
 # Positions that a tensor of indices holds.

@@ -44,12 +44,13 @@ _BITS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
     "BitAnd": (_python.and_, arith.AndIOp),
     "BitOr": (_python.or_, arith.OrIOp),
     "BitXor": (_python.xor, arith.XOrIOp),
+    "LShift": (_python.lshift, arith.ShLIOp),
     "RShift": (_python.rshift, arith.ShRSIOp),
 }
 _UNARY = {"USub": operator.neg, "UAdd": operator.pos, "Not": operator.not_, "Invert": operator.invert}
 _SIGNS = {
     "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "MatMult": "@",
-    "LShift": "<<", "RShift": ">>", "Min": "min", "Max": "max", "Invert": "~", "UAdd": "+",
+    "Min": "min", "Max": "max", "Invert": "~", "UAdd": "+",
 }  # fmt: skip
 
 

@@ -25,9 +25,9 @@ from mlirt.kernels.lib.language.values import Index, Number, Value, bool_of, is_
 from mlirt.kernels.lib.loops.block_lanes import number as element_constant
 
 __all__ = [
-    "Box", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent", "float_of", "floor",
-    "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel", "place", "prod",
-    "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
+    "Box", "Elements", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent",
+    "float_of", "floor", "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel",
+    "place", "prod", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
 ]  # fmt: skip
 
 
@@ -198,6 +198,19 @@ class Tensor:
         (number,) = as_type(scalar_type(compute_type(element)), value)
         stored = k.typed(k.scalars(element).cast(number, compute_type(element)), element)
         k.store(stored, self.value, [k.index(index) for index in indices])
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """As `Tensor`, for elements that are moved as they are, without a conversion."""
+
+    value: SSAValue
+
+    def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
+        return builder().load(self.value, [builder().index(index) for index in indices])
+
+    def __setitem__(self, indices: Sequence[SSAValue | int], element: SSAValue) -> None:
+        builder().store(element, self.value, [builder().index(index) for index in indices])
 
 
 # Loops without an order.

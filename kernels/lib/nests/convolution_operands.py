@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.tensor_types import channels, dims
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Value, builder, kernel, value_of
-from mlirt.kernels.lib.language.words import place
+from mlirt.kernels.lib.language import Value, kernel, value_of
+from mlirt.kernels.lib.language.words import Elements, place
 from mlirt.kernels.lib.loops.block_lanes import surplus
 from mlirt.kernels.lib.nests.taps import Axis, AxisCode, TransposedAxisCode
 
@@ -61,18 +61,15 @@ class ConvolutionOperands:
     def pixel(self, batch: Value, channel: Value, cells: Sequence[Value]) -> Value:
         """An element of the input."""
         if self._input_lanes is None:
-            return self._load(self._op.input, [batch, channel, *cells])
-        return self._load(self._op.input, [batch, channel // self._input_lanes, *cells, channel % self._input_lanes])
+            return Elements(self._op.input)[batch, channel, *cells]
+        return Elements(self._op.input)[batch, channel // self._input_lanes, *cells, channel % self._input_lanes]
 
     @kernel
     def weight(self, first: Value, depth: Value, channel: Value, taps: Sequence[Value]) -> Value:
         """An element of the kernel for the `depth`-th input channel of the group that starts at channel `first`."""
         if self._transposed:
-            return self._load(self._op.kernel, [first + depth, self.group(channel)[1], *taps])
-        return self._load(self._op.kernel, [channel, depth, *taps])
-
-    def _load(self, value: SSAValue, indices: Sequence[SSAValue]) -> Value:
-        return value_of(builder().load(value, indices))
+            return Elements(self._op.kernel)[first + depth, self.group(channel)[1], *taps]
+        return Elements(self._op.kernel)[channel, depth, *taps]
 
 
 def _lanes(k: KernelBuilder, value: SSAValue) -> Value | None:

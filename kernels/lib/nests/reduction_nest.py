@@ -15,7 +15,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_name, rank
 from mlirt.kernels.lib.builder.kernel_builder import Extent
 from mlirt.kernels.lib.language import Value, build, kernel
-from mlirt.kernels.lib.language.nest_words import lane_exists, original_indices
+from mlirt.kernels.lib.language.nest_words import masked, original_indices
 from mlirt.kernels.lib.language.words import Box, constant, extent, inline, parallel, reduction
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
@@ -94,8 +94,8 @@ def _accumulate(job: Accumulation, code: NestCode, border: int, cut: int | None)
         extras = [code.load(count + one, here) for one in range(len(job.extras))]
         indices = original_indices(code, job.needed, here, border, loops[0])
         (value,) = inline(job.epilogue, [total, *extras], indices)
-        exists = lane_exists(output.type, lambda axis: code.original(axis, here))
-        code.store(value if exists else constant(0, value.type), count + len(extras), here)
+        stored = masked(value, output.type, lambda axis: code.original(axis, here))
+        code.store(stored, count + len(extras), here)
 
 
 def _part_axis(kind: ReductionKind, accumulator: Attribute, extents: Sequence[Dim]) -> int | None:
