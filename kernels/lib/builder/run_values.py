@@ -49,6 +49,6 @@ Number: TypeAlias = "Value | float"
 """A number to compute with."""
 
 
-def value_of(value: SSAValue | int) -> Value:
+def value_of(value: SSAValue | float) -> Value:
     """The same value, or number, for type checkers: one with operators."""
     return cast("Value", value)

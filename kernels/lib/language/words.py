@@ -27,7 +27,7 @@ from mlirt.kernels.lib.loops.block_lanes import number as element_constant
 __all__ = [
     "Box", "Elements", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent",
     "float_of", "floor", "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel",
-    "place", "prod", "reduction", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
+    "place", "prod", "reduction", "round_even", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
 ]  # fmt: skip
 
 
@@ -135,6 +135,11 @@ def ceil(number: Number) -> Value:
     return _function(math.CeilOp, number)
 
 
+def round_even(number: Number) -> Value:
+    """The nearest whole number to a floating-point number, the even one of two that are as near."""
+    return _function(math.RoundEvenOp, number)
+
+
 def exp(number: Number) -> Value:
     """e to the power of a floating-point number."""
     return _function(math.ExpOp, number)
@@ -183,21 +188,24 @@ def strided(memory: SSAValue, *strides: Index) -> Strided:
 class Tensor:
     """A tensor of the network: `[i, j, ..]` has an index for each dimension; order, halo and strides are its own.
 
-    Elements are converted to and from the type in which numbers of their type are computed: float32 for halves.
+    Elements are converted to and from the type `wide`, or that in which numbers of their type are computed: float32 for
+    halves.
     """
 
     value: SSAValue
+    wide: Attribute | None = None
 
     def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
-        k, element = builder(), element_of(self.value.type)
-        loaded = k.ready(k.load(self.value, [k.index(index) for index in indices]))
-        return value_of(k.scalars(compute_type(element)).cast(loaded, element))
+        k = builder()
+        return widened(k.load(self.value, [k.index(index) for index in indices]), self._type())
 
     def __setitem__(self, indices: Sequence[SSAValue | int], value: Any) -> None:
-        k, element = builder(), element_of(self.value.type)
-        (number,) = as_type(scalar_type(compute_type(element)), value)
-        stored = k.typed(k.scalars(element).cast(number, compute_type(element)), element)
+        k, (number,) = builder(), as_type(scalar_type(self._type()), value)
+        stored = narrowed(number, self._type(), element_of(self.value.type))
         k.store(stored, self.value, [k.index(index) for index in indices])
+
+    def _type(self) -> Attribute:
+        return self.wide or compute_type(element_of(self.value.type))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from read_kernels import INDEX, MEMORY, read, run, text_of
-from xdsl.dialects.builtin import IntegerType, Signedness, i8
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i8, i32
 
-from mlirt.kernels.lib.language import Value, kernel, words
+from mlirt.kernels.lib.language import Value, builder, kernel, value_of, words
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
 from mlirt.kernels.lib.language.words import (
     Box,
+    cast,
     ceil,
     clamp,
     constant,
@@ -23,6 +24,7 @@ from mlirt.kernels.lib.language.words import (
     parallel,
     place,
     prod,
+    round_even,
     static_range,
 )
 
@@ -99,6 +101,30 @@ def test_roundings_and_places() -> None:
         want[2 + min(n, 2)] = 4.0
         want[7 + (n - 8) // 4] = 5.0
         assert y.tolist() == want
+
+
+def test_halves_go_to_even_numbers() -> None:
+    @kernel
+    def rounded(y: Value, n: Value) -> None:
+        for i in range(n):
+            y[i] = round_even(y[i])
+
+    y = np.array([0.5, 1.5, 2.5, -1.5, 2.4], np.float32)
+    run(read(rounded, MEMORY, INDEX), y, 5)
+    assert y.tolist() == [0.0, 2.0, 2.0, -2.0, 2.0]
+
+
+def test_integers_are_shifted() -> None:
+    @kernel
+    def shifted(y: Value, n: Value) -> None:
+        number = builder().to_integer(n, i32)
+        up, down = value_of(number) << 3, value_of(number) >> 1
+        y[0] = cast(up, i32, f32)
+        y[1] = cast(down, i32, f32)
+
+    y = np.zeros(2, np.float32)
+    run(read(shifted, MEMORY, INDEX), y, -5)
+    assert y.tolist() == [-40.0, -3.0]
 
 
 def test_a_product_of_numbers_sizes_and_values() -> None:
