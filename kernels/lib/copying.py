@@ -70,7 +70,7 @@ def _transpose(lowering: Lowering, nest: Nest, source: Placement, target: Placem
     plan = find(nest.extents, [reader], writer)
     if plan is None:
         return False
-    TransposedTiles(k, plan).write(lambda scalars: scalars[0])
+    build(k, TransposedTiles(k, plan).write, lambda scalars: scalars[0])
     k.finish(layer, grid=[plan.blocks, 1, 1], block=[THREADS])
     return True
 
