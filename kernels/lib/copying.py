@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, stored_bytes, strides
 from mlirt.kernels.lib.builder.placement import Placement
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.words import Strided, parallel
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse
 from mlirt.kernels.lib.loops.stream import Stream
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -42,12 +43,17 @@ def copy_to_each(
     reader = k.named(k.memory(source.buffer, element, source.offset, source.part), "input")
     writers = [k.named(k.memory(one.buffer, element, one.offset, one.part), "output") for one in targets]
     read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
-    with k.parallel(list(nest.extents) or [1]) as loops:
-        indices = loops[: len(nest.extents)]
-        element_value = k.value(LoadOp(reader, indices, read_steps))
-        for writer in writers:
-            k.insert(StoreOp(element_value, writer, indices, write_steps))
+    build(k, _copy, nest.extents, Strided(reader, read_steps), [Strided(writer, write_steps) for writer in writers])
     k.finish(layer)
+
+
+@kernel
+def _copy(extents: Sequence[Dim], x: Strided, results: Sequence[Strided]) -> None:
+    for loops in parallel(list(extents) or [1]):
+        at = loops[: len(extents)]
+        element = x[at]
+        for y in results:
+            y[at] = element
 
 
 def _transpose(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
@@ -64,7 +70,7 @@ def _transpose(lowering: Lowering, nest: Nest, source: Placement, target: Placem
     plan = find(nest.extents, [reader], writer)
     if plan is None:
         return False
-    TransposedTiles(k, plan).write(lambda scalars: scalars[0])
+    build(k, TransposedTiles(k, plan).write, lambda scalars: scalars[0])
     k.finish(layer, grid=[plan.blocks, 1, 1], block=[THREADS])
     return True
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
+from functools import partial
+
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.dialects.tensor_types import dims, rank
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.words import narrowed, widened
 from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
-from mlirt.kernels.lib.loops.reduction_nest import Accumulation, accumulator_of, lower_accumulation
-from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
+from mlirt.kernels.lib.nests.reduction_nest import Accumulation, lower_accumulation
+from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -19,14 +25,6 @@ PRIORITY = 0
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
     places, width = lowering.placements, rank(op.output.type)
-    accumulator = accumulator_of(op.epilogue)
-    elements = [element_of(op.lhs.type), element_of(op.rhs.type)]
-
-    def body(k: KernelBuilder, scalars: list[SSAValue], indices: list[SSAValue]) -> SSAValue:
-        wide = k.scalars(accumulator)
-        left, right = (wide.cast(k.ready(value), element) for value, element in zip(scalars, elements, strict=True))
-        return k.typed(wide.mul(left, right), accumulator)
-
     lhs_axes = (-1, -2) if op.transpose_lhs.value.data else (-2, -1)
     rhs_axes = (-2, -1) if op.transpose_rhs.value.data else (-1, -2)
     depth = dims(op.lhs.type)[lhs_axes[1]]
@@ -39,11 +37,17 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
         ],
         extras=[affine(value, places[value], one, width) for value, one in zip(op.extras, op.access, strict=True)],
         result=direct(op.output, places[op.output]),
-        body=body,
+        body=partial(_product, accumulator_of(op.epilogue)),
         epilogue=op.epilogue,
     )
     lower_accumulation(op, job, "matmul", lowering)
     return True
+
+
+@kernel
+def _product(accumulator: Attribute, factors: Sequence[SSAValue], indices: Sequence[SSAValue]) -> Value:
+    left, right = [widened(factor, accumulator) for factor in factors]
+    return narrowed(left * right, accumulator, accumulator)
 
 
 def _factor(value: SSAValue, output: SSAValue, lowering: Lowering, kept: int, reduced: int, is_left: bool) -> Affine:

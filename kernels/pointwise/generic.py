@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.tensor_types import dims, element_count, element_of
-from mlirt.kernels.lib.loops.block_lanes import LaneMask, lane_axes
+from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.nest_words import lane_exists, original_indices
+from mlirt.kernels.lib.language.words import constant, inline, parallel
+from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, affine, collapse, direct
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 OPS = (PointwiseOp,)
@@ -18,7 +23,6 @@ PRIORITY = 0
 
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
-    """`parallel (d..) { load the operands; the body; store the results }`."""
     write(op, lowering, collapse(nest_of(op, lowering), kept_axes(op)))
     return True
 
@@ -33,29 +37,30 @@ def nest_of(op: PointwiseOp, lowering: Lowering) -> Nest:
 
 def kept_axes(op: PointwiseOp) -> frozenset[int]:
     """The dimensions whose indices the kernel needs."""
-    return frozenset(_needed(op) | lane_axes(op.outputs[0].type))
-
-
-def _needed(op: PointwiseOp) -> set[int]:
-    return {inner.dim.value.data for inner in op.body.block.ops if isinstance(inner, IndexOp)}
+    return indices_in(op.body) | lane_axes(op.outputs[0].type)
 
 
 def write(op: PointwiseOp, lowering: Lowering, nest: Nest) -> None:
     """Launch a kernel that computes the iterations of a nest."""
-    space, needed = dims(op.outputs[0].type), _needed(op)
     k = lowering.kernel("pointwise")
     code = NestCode(k, nest)
-    numbers = [splat(k, value, lowering) for value in op.inputs]
-    with k.parallel(code.extents()) as loops:
-        mask = LaneMask(k, op.outputs[0].type, lambda axis: code.original(axis, loops))
-        scalars = [code.load(position, loops) if number is None else number for position, number in enumerate(numbers)]
-        indices = [code.original(axis, loops) if axis in needed else loops[0] for axis in range(len(space))]
-        for position, value in enumerate(k.inline(op.body, scalars, indices), len(op.inputs)):
-            code.store(mask.apply(value), position, loops)
+    build(k, _pointwise, op, code, [splat(k, value, lowering) for value in op.inputs])
     k.finish(op)
 
 
-def splat(k: KernelBuilder, value: SSAValue, lowering: Lowering) -> SSAValue | None:
+@kernel
+def _pointwise(op: PointwiseOp, code: NestCode, numbers: Sequence[Value | None]) -> None:
+    """`for each d..: y.. = body(x..)`; `numbers` are the operands that have one element."""
+    type_ = op.outputs[0].type
+    for loops in parallel(code.extents()):
+        exists = lane_exists(type_, lambda axis: code.original(axis, loops))
+        scalars = [code.load(one, loops) if number is None else number for one, number in enumerate(numbers)]
+        results = inline(op.body, scalars, original_indices(code, indices_in(op.body), loops, rank(type_)))
+        for one, value in enumerate(results, len(numbers)):
+            code.store(value if exists else constant(0, value.type), one, loops)
+
+
+def splat(k: KernelBuilder, value: SSAValue, lowering: Lowering) -> Value | None:
     """The only element of a constant operand, as an argument of the kernel; None for other operands."""
     element = element_of(value.type)
     if element not in (f32, f64) or element_count(value.type) != 1:

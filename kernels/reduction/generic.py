@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.tensor_types import rank
+from mlirt.kernels.lib.language.words import inline
 from mlirt.kernels.lib.loops.loop_nest import affine, direct
-from mlirt.kernels.lib.loops.reduction_nest import Accumulation, indices_in, lower_accumulation
-from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
+from mlirt.kernels.lib.nests.reduction_nest import Accumulation, lower_accumulation
+from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (ReductionOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -19,19 +19,14 @@ def lower(op: ReductionOp, lowering: Lowering) -> bool:
     places, border = lowering.placements, rank(op.output.type)
     reduced = op.reduced.dims()
     width = border + len(reduced)
-
-    def body(k: KernelBuilder, scalars: list[SSAValue], indices: list[SSAValue]) -> SSAValue:
-        return k.inline(op.body, scalars, indices)[0]
-
+    extras = zip(op.extras, op.extra_access, strict=True)
     job = Accumulation(
         kind=op.kind.data,
         reduced=reduced,
         inputs=[affine(value, places[value], one, width) for value, one in zip(op.inputs, op.access, strict=True)],
-        extras=[
-            affine(value, places[value], one, border) for value, one in zip(op.extras, op.extra_access, strict=True)
-        ],
+        extras=[affine(value, places[value], one, border) for value, one in extras],
         result=direct(op.output, places[op.output]),
-        body=body,
+        body=lambda scalars, indices: inline(op.body, scalars, indices)[0],
         epilogue=op.epilogue,
         indices_in_body=indices_in(op.body),
     )

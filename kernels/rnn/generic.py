@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.dialects.tensor_types import dims
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.words import (
+    Elements,
+    Tensor,
+    cast,
+    constant,
+    extent,
+    inline,
+    parallel,
+    place,
+    static_range,
+)
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.rnn.hidden_steps import HiddenSteps
+from mlirt.kernels.rnn.hidden_steps import steps_of
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -19,124 +31,115 @@ PRIORITY = 0
 
 
 def lower(op: RnnOp, lowering: Lowering) -> bool:
-    """`parallel (batch) { for steps { parallel (hidden units) { sum over hidden; cell }; keep the state } }`.
-
-    The first state lives in its result; a step writes the outputs, and only then the state that all units have read.
-    """
-    steps, batch, _, size = dims(op.input.type)
     k = lowering.kernel("rnn")
-    with k.parallel([batch]) as (n,):
-        with k.parallel([size]) as (unit,):
-            for initial, state in zip(op.initial, op.outputs[1:], strict=False):
-                k.store(k.load(initial, [n, unit]), state, [n, unit])
-        length = None if op.lengths is None else k.from_integer(k.load(op.lengths, [n]))
-        k.loop(steps, [], lambda step, _: _step(op, k, n, step, length))
+    build(k, _rnn, op)
     k.finish(op)
     return True
 
 
-def _step(op: RnnOp, k: KernelBuilder, n: SSAValue, step: SSAValue, length: SSAValue | None) -> list[SSAValue]:
-    steps, _, _, size = dims(op.input.type)
-    gates = op.gates
-    active = None if length is None else k.compare("slt", step, length)
-    time = step
+@kernel
+def _rnn(op: RnnOp) -> None:
+    """`for each sequence: for each step: for each hidden unit: sum over hidden; cell; keep the state`.
+
+    The first state lives in its result; a step writes the outputs, and only then the state that all units have read.
+    """
+    steps, batch, _, size = dims(op.input.type)
+    for n in parallel(batch):
+        for unit in parallel(size):
+            for initial, state in zip(op.initial, op.outputs[1:], strict=False):
+                Elements(state)[n, unit] = Elements(initial)[n, unit]
+        length = None if op.lengths is None else builder().from_integer(Elements(op.lengths)[n,])
+        for step in range(extent(steps)):
+            _step(op, n, place(step), length)
+
+
+@kernel
+def _step(op: RnnOp, n: Value, step: Value, length: Value | None) -> None:
+    steps, size, gates = dims(op.input.type)[0], dims(op.input.type)[3], op.gates
+    active, time = length is None or step < length, step
     if op.reverse.value.data:
-        end = k.extent(steps) if length is None else k.min(length, k.extent(steps))
-        back = k.sub(k.sub(end, 1), step)
-        time = back if active is None else k.select(active, back, step)
-    body = _Unit(op, k, n, time)
-    states, outputs = op.outputs[1 : 1 + len(op.initial)], op.outputs[0]
+        end = extent(steps) if length is None else min(length, extent(steps))
+        back = end - 1 - step
+        time = back if active else step
+    outputs, *states = [Tensor(one, op.number_type) for one in op.outputs[: 1 + len(op.initial)]]
+    layer = _Unit(op, n, time)
     if op.has_reset:
-        work = op.outputs[-1]
-        with k.parallel([size]) as (unit,):
-            accumulators = body.accumulators(range(gates - 1), states[0], unit)
-            (inner,) = body.inline(op.reset, [*accumulators, k.constant(0, op.number_type)], unit)
-            body.store(inner, work, [n, unit])
-    with k.parallel([size]) as (unit,):
+        for unit in parallel(size):
+            accumulators = layer.accumulators(static_range(gates - 1), states[0], unit)
+            (inner,) = layer.inlined(op.reset, [*accumulators, constant(0, op.number_type)], unit)
+            Tensor(op.outputs[-1], op.number_type)[n, unit] = inner
+    for unit in parallel(size):
         if op.has_reset:
-            accumulators = body.accumulators(range(gates - 1), states[0], unit) + body.accumulators(
-                [gates - 1], op.outputs[-1], unit
-            )
+            first = layer.accumulators(static_range(gates - 1), states[0], unit)
+            last = layer.accumulators([gates - 1], Tensor(op.outputs[-1], op.number_type), unit)
+            accumulators = [*first, *last]
         else:
-            accumulators = body.accumulators(range(gates), states[0], unit)
-        new = body.inline(op.cell, accumulators, unit)
-        zero = k.constant(0, op.number_type)
-        body.store(new[0] if active is None else k.select(active, new[0], zero), outputs, [time, n, unit])
-        for value, state in zip(new[1:], states[1:], strict=True):
-            kept = value if active is None else k.select(active, value, body.load(state, [n, unit]))
-            body.store(kept, state, [n, unit])
-    with k.parallel([size]) as (unit,):
-        value = body.load(outputs, [time, n, unit])
-        kept = value if active is None else k.select(active, value, body.load(states[0], [n, unit]))
-        body.store(kept, states[0], [n, unit])
-    return []
+            accumulators = layer.accumulators(static_range(gates), states[0], unit)
+        output, *others = layer.inlined(op.cell, accumulators, unit)
+        outputs[time, n, unit] = output if active else constant(0, op.number_type)
+        for value, state in zip(others, states[1:], strict=True):
+            state[n, unit] = value if active else state[n, unit]
+    for unit in parallel(size):
+        value = outputs[time, n, unit]
+        states[0][n, unit] = value if active else states[0][n, unit]
 
 
+@dataclass(frozen=True)
 class _Unit:
     """The work for one hidden unit of sequence `n` at a time."""
 
-    def __init__(self, op: RnnOp, k: KernelBuilder, n: SSAValue, time: SSAValue) -> None:
-        self.op, self.k, self.n, self.time = op, k, n, time
+    op: RnnOp
+    n: Value
+    time: Value
 
-    def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """An element as a number of the type that the cell computes in."""
-        element = element_of(value.type)
-        return self.k.scalars(self.op.number_type).cast(self.k.load(value, indices), element)
+    def _numbers(self, value: SSAValue) -> Tensor:
+        return Tensor(value, self.op.number_type)
 
-    def store(self, number: SSAValue, value: SSAValue, indices: Sequence[SSAValue]) -> None:
-        element = element_of(value.type)
-        self.k.store(self.k.scalars(element).cast(number, self.op.number_type), value, indices)
-
-    def accumulators(self, gates: Sequence[int], hidden: SSAValue, unit: SSAValue) -> list[SSAValue]:
+    @kernel
+    def accumulators(self, gates: Sequence[int], hidden: Tensor, unit: Value) -> list[Value]:
         """For some gates the products of a hidden vector with the unit's recurrent weights, on top of the bias."""
-        k, op = self.k, self.op
-        numbers = [k.constant(gate) for gate in gates]
+        op, recurrent = self.op, self._numbers(self.op.recurrent)
         if op.scale is not None:
             return self._sums_of_integers(hidden, unit)
         if op.bias is None:
-            start = [k.constant(0, op.number_type)] * len(numbers)
+            totals = [constant(0, op.number_type) for _ in gates]
         else:
-            start = [self.load(op.bias, [gate, unit]) for gate in numbers]
+            totals = [self._numbers(op.bias)[gate, unit] for gate in gates]
+        for depth in range(extent(dims(op.input.type)[3])):
+            value = hidden[self.n, depth]
+            weights = [recurrent[depth, gate, unit] for gate in gates]
+            totals = [total + value * one for total, one in zip(totals, weights, strict=True)]
+        return totals
 
-        def add(depth: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            value = self.load(hidden, [self.n, depth])
-            s = k.scalars(op.number_type)
-            weights = [self.load(op.recurrent, [depth, gate, unit]) for gate in numbers]
-            return [s.add(total, s.mul(value, one)) for total, one in zip(carried, weights, strict=True)]
-
-        return k.loop(dims(op.input.type)[3], start, add)
-
-    def _sums_of_integers(self, hidden: SSAValue, unit: SSAValue) -> list[SSAValue]:
+    @kernel
+    def _sums_of_integers(self, hidden: Tensor, unit: Value) -> list[Value]:
         """As `accumulators`, of the hidden vector in whole steps with integers: float32 holds them exactly, or nearly
         so.
         """
-        k, op, units = self.k, self.op, dims(self.op.input.type)[3]
+        op, type_, units, gates = self.op, self.op.number_type, dims(self.op.input.type)[3], static_range(self.op.gates)
         assert op.scale is not None
-        numbers = [k.constant(gate) for gate in range(op.gates)]
+        recurrent, scale = self._numbers(op.recurrent), self._numbers(op.scale)
 
-        def load(depth: SSAValue) -> SSAValue:
-            return k.scalars(f32).cast(self.load(hidden, [self.n, depth]), op.number_type)
+        def load(depth: Value) -> Value:
+            return cast(hidden[self.n, depth], type_, f32)
 
-        def add(depth: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            s = k.scalars(op.number_type)
-            value = s.cast(steps.of_number(load(depth)), f32)
-            weights = [self.load(op.recurrent, [depth, gate, unit]) for gate in numbers]
-            return [s.add(total, s.mul(value, one)) for total, one in zip(carried, weights, strict=True)]
-
-        steps = HiddenSteps.of(k, units, load)
-        totals = k.loop(units, [k.constant(0, op.number_type)] * len(numbers), add)
-        s = k.scalars(op.number_type)
-        size = s.cast(steps.size, f32)
-        found: list[SSAValue] = []
-        for total, gate in zip(totals, numbers, strict=True):
-            scaled = s.mul(total, s.mul(size, self.load(op.scale, [gate, unit])))
-            found.append(scaled if op.bias is None else s.add(scaled, self.load(op.bias, [gate, unit])))
+        steps = steps_of(units, load)
+        totals = [constant(0, type_) for _ in gates]
+        for depth in range(extent(units)):
+            value = cast(steps.of_number(load(place(depth))), f32, type_)
+            weights = [recurrent[depth, gate, unit] for gate in gates]
+            totals = [total + value * one for total, one in zip(totals, weights, strict=True)]
+        size, found = cast(steps.size, f32, type_), list[Value]()
+        for gate, total in zip(gates, totals, strict=True):
+            scaled = total * (size * scale[gate, unit])
+            found = [*found, scaled if op.bias is None else scaled + self._numbers(op.bias)[gate, unit]]
         return found
 
-    def inline(self, region: Region, accumulators: Sequence[SSAValue], unit: SSAValue) -> list[SSAValue]:
+    @kernel
+    def inlined(self, region: Region, accumulators: Sequence[Value], unit: Value) -> tuple[Value, ...]:
         """A region of the op for this unit."""
-        k, op = self.k, self.op
-        x = [self.load(op.input, [self.time, self.n, k.constant(gate), unit]) for gate in range(op.gates)]
-        states = [self.load(state, [self.n, unit]) for state in op.outputs[1 : 1 + len(op.initial)]]
-        extras = [self.load(extra, [unit]) for extra in op.extras]
-        return k.inline(region, [*x, *accumulators, *states, *extras], [])
+        op = self.op
+        x = [self._numbers(op.input)[self.time, self.n, gate, unit] for gate in static_range(op.gates)]
+        states = [self._numbers(state)[self.n, unit] for state in op.outputs[1 : 1 + len(op.initial)]]
+        extras = [self._numbers(extra)[unit,] for extra in op.extras]
+        return inline(region, [*x, *accumulators, *states, *extras])

@@ -5,54 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.dialects import math
-from xdsl.dialects.builtin import IntegerAttr, f32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32
 
-from mlirt.dialects.kernel.core import ReduceKind, ReduceOp
-from mlirt.kernels.lib.builder.kernel_builder import Extent, KernelBuilder
-
-Load = Callable[[SSAValue], SSAValue]
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.kernels.lib.builder.kernel_builder import Extent
+from mlirt.kernels.lib.language import Value, kernel, value_of
+from mlirt.kernels.lib.language.tile_words import lane_reduction
+from mlirt.kernels.lib.language.words import Box, constant, extent, reduction, round_even
 
 
 @dataclass(frozen=True)
 class HiddenSteps:
     """The size of a step, and how many of them zero lies above the least number."""
 
-    k: KernelBuilder
-    size: SSAValue
-    zero: SSAValue
+    size: Value
+    zero: Value
 
-    @staticmethod
-    def of(k: KernelBuilder, units: Extent, load: Load, lanes: int | None = None) -> HiddenSteps:
-        """The steps for what `load` gives for each hidden unit; with a number of `lanes`, for so many at once."""
-        return HiddenSteps.between(
-            k, *(_extreme(k, kind, units, load, lanes) for kind in (ReduceKind.MIN, ReduceKind.MAX))
-        )
-
-    @staticmethod
-    def between(k: KernelBuilder, low: SSAValue, high: SSAValue) -> HiddenSteps:
-        """The steps from the least to the largest number, of which one is zero or they lie on either side of it."""
-        s, nothing = k.scalars(f32), k.constant(0, f32)
-        size = s.select(s.compare("eq", low, high), s.constant(1), s.div(s.sub(high, low), s.constant(255)))
-        lowest = s.min(s.max(s.div(s.neg(low), size), nothing), s.constant(255))
-        return HiddenSteps(k, size, s.function(math.RoundEvenOp, lowest))
-
-    def place_of(self, number: SSAValue) -> SSAValue:
+    @kernel
+    def place_of(self, number: Value) -> Value:
         """The place of a number among the steps from the least one on, as a whole float32 number from 0 to 255."""
-        s = self.k.scalars(f32)
-        place = s.add(s.function(math.RoundEvenOp, s.div(number, self.size)), self.zero)
-        return s.min(s.max(place, s.constant(0)), s.constant(255))
+        return value_of(min(max(round_even(number / self.size) + self.zero, 0.0), 255.0))
 
-    def of_number(self, number: SSAValue) -> SSAValue:
+    @kernel
+    def of_number(self, number: Value) -> Value:
         """A number in steps, as a whole float32 number."""
-        return self.k.scalars(f32).sub(self.place_of(number), self.zero)
+        return self.place_of(number) - self.zero
 
 
-def _extreme(k: KernelBuilder, kind: ReduceKind, units: Extent, load: Load, lanes: int | None) -> SSAValue:
-    found = k.reduce(kind, [units], k.constant(0, f32), lambda at: load(at[0]))
-    if lanes is not None:
-        reduce = found.owner
-        assert isinstance(reduce, ReduceOp)
-        reduce.attributes["lanes"] = IntegerAttr(lanes, i64)
-    return found
+@kernel
+def steps_of(units: Extent, load: Callable[[Value], Value], lanes: int | None = None) -> HiddenSteps:
+    """The steps for what `load` gives for each hidden unit; with a number of `lanes`, for so many at once."""
+    if lanes is None:
+        low, high = [reduction(kind, Box(units), constant(0.0, f32), load) for kind in (ReduceKind.MIN, ReduceKind.MAX)]
+    else:
+        low, high = [lane_reduction(kind, extent(units), lanes, 0.0, load) for kind in (ReduceKind.MIN, ReduceKind.MAX)]
+    return steps_between(low, high)
+
+
+@kernel
+def steps_between(low: Value, high: Value) -> HiddenSteps:
+    """The steps from the least to the largest number, of which one is zero or they lie on either side of it."""
+    size = value_of(1.0 if low == high else (high - low) / 255.0)
+    return HiddenSteps(size, round_even(min(max(-low / size, 0.0), 255.0)))

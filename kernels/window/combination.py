@@ -1,17 +1,19 @@
-"""How the taps of a window are combined on a GPU, in which type, and which lines of the input a strip of rows needs."""
+"""How the taps of a window are combined, in which type, and which lines of the input a strip of rows needs."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerType, Signedness, f16, i8, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.tensor_types import element_name, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, builder, kernel, value_of
+from mlirt.kernels.lib.language.words import narrowed, widened
 from mlirt.kernels.lib.loops.block_lanes import number
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of
-from mlirt.kernels.lib.loops.taps import Axis
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
+from mlirt.kernels.lib.nests.taps import Axis
 
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -23,31 +25,38 @@ class Combination:
     """
 
     def __init__(self, k: KernelBuilder, op: WindowOp) -> None:
-        self.k, self.is_max = k, op.kind.data is WindowKind.MAX
+        self.is_max = op.kind.data is WindowKind.MAX
         self.element, self.accumulator = element_of(op.input.type), accumulator_of(op.epilogue)
         # The largest of some halves is one of them; bytes are compared in whole registers, where they need no care.
         compared: dict[Attribute, Attribute] = {f16: f16, i8: i32, _UI8: i32}
         self.accumulator_type = compared.get(self.element, self.accumulator) if self.is_max else self.accumulator
         kind = ReductionKind.MAX if self.is_max else ReductionKind.ADD
-        self.start = number(k, neutral(kind, element_name(self.accumulator_type)), self.accumulator_type)
-        self.outside = number(k, neutral(kind, element_name(self.element)), self.element)
+        start, outside = (neutral(kind, element_name(type_)) for type_ in (self.accumulator_type, self.element))
+        self.start = value_of(number(k, start, self.accumulator_type))
+        self.outside = value_of(number(k, outside, self.element))
 
-    def of(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Two parts of a window as one."""
-        k = self.k
-        s = k.scalars(self.accumulator_type)
-        combined = s.max if self.is_max else s.add
-        return k.typed(combined(k.ready(a), k.ready(b)), self.accumulator_type)
+    @kernel
+    def of(self, *parts: Value) -> Value:
+        """Parts of a window as one."""
+        s = builder().scalars(self.accumulator_type)
+        combined, (found, *others) = s.max if self.is_max else s.add, parts
+        for part in others:
+            found = builder().typed(combined(builder().ready(found), builder().ready(part)), self.accumulator_type)
+        return found
 
-    def part(self, element: SSAValue) -> SSAValue:
+    @kernel
+    def part(self, element: Value) -> Value:
         """An element of the input as a part of a window."""
-        k = self.k
-        return k.typed(k.scalars(self.accumulator_type).cast(k.ready(element), self.element), self.accumulator_type)
+        return self._as(element, self.accumulator_type)
 
-    def total(self, part: SSAValue) -> SSAValue:
+    @kernel
+    def total(self, part: Value) -> Value:
         """What a whole window is combined to, as the epilogue takes it."""
-        k = self.k
-        return k.typed(k.scalars(self.accumulator).cast(k.ready(part), self.accumulator_type), self.accumulator)
+        return self._as(part, self.accumulator)
+
+    @kernel
+    def _as(self, number: Value, type_: Attribute) -> Value:
+        return narrowed(widened(number, type_), type_, type_)
 
 
 def strip_lines(axis: Axis, rows: int) -> list[int]:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.tensor_types import dims, element_name
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.loops.block_lanes import LaneMask, lane_axes, number
+from mlirt.dialects.tensor_types import dims, element_name, rank
+from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.nest_words import masked, original_indices
+from mlirt.kernels.lib.language.words import (
+    Box,
+    cast,
+    constant,
+    inline,
+    parallel,
+    place,
+    prod,
+    reduction,
+)
+from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of, indices_in
 from mlirt.kernels.lib.loops.rows import whole
-from mlirt.kernels.lib.loops.taps import Axis, AxisCode
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of, indices_in
+from mlirt.kernels.lib.nests.taps import Axis, AxisCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (WindowOp,)
@@ -26,49 +38,70 @@ PRIORITY = 0
 
 
 def lower(op: WindowOp, lowering: Lowering) -> bool:
-    """`parallel (p..) { reduce (taps) { x where inside }; divide; epilogue; store }`."""
-    places, space = lowering.placements, dims(op.output.type)
-    accumulator = accumulator_of(op.epilogue)
-    kind = ReductionKind.MAX if op.kind.data is WindowKind.MAX else ReductionKind.ADD
-    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
-    steps = whole(op.input, lowering).steps
-    kept = tuple(0 if axis in op.axes() else step for axis, step in enumerate(steps))
-    operands = [Affine(op.input, kept), *extras, whole(op.output, lowering)]
-    needed = indices_in(op.epilogue) | set(op.axes()) | lane_axes(op.output.type)
+    needed = indices_in(op.epilogue) | frozenset(op.axes()) | lane_axes(op.output.type)
     k = lowering.kernel("window")
-    code = NestCode(k, collapse(Nest.of(space, operands).ordered(-1), frozenset(needed)))
+    code = NestCode(k, collapse(window_nest(op, lowering), needed))
     axes = [AxisCode(k, axis) for axis in window_axes(op)]
-    input_steps = [k.strides(op.input)[axis] for axis in op.axes()]
-    posts = [k.size(post) for post in op.post_padding.dims()] if op.includes_padding else [None] * len(axes)
-    neutral_value = number(k, neutral(kind, element_name(accumulator)), accumulator)
-    with k.parallel(code.extents()) as loops:
-        here = code.loops_before(len(space), loops)
-        starts = [axis.start(code.original(at, here)) for axis, at in zip(axes, op.axes(), strict=True)]
-
-        def element(taps: list[SSAValue]) -> SSAValue:
-            found = [axis.place(start, tap) for axis, start, tap in zip(axes, starts, taps, strict=True)]
-            valid = reduce(k.both, [inside for _, inside in found])
-            more = [(place, step) for (place, _), step in zip(found, input_steps, strict=True)]
-            return k.guarded(valid, partial(code.read_typed, 0, accumulator, here, more), neutral_value)
-
-        total = k.reduce(ReduceKind(kind.value), [axis.taps for axis in axes], neutral_value, element)
-        if op.kind.data is WindowKind.AVERAGE:
-            counts = [axis.count(start, post) for axis, start, post in zip(axes, starts, posts, strict=True)]
-            total = divided(k, total, reduce(k.mul, counts), accumulator)
-        scalars = [total, *(code.load(1 + position, here) for position in range(len(extras)))]
-        indices = [code.original(axis, here) if axis in needed else loops[0] for axis in range(len(space))]
-        (value,) = k.inline(op.epilogue, scalars, indices)
-        mask = LaneMask(k, op.output.type, lambda axis: code.original(axis, here))
-        code.store(mask.apply(value), 1 + len(extras), here)
+    steps = [k.strides(op.input)[axis] for axis in op.axes()]
+    posts = [value_of(k.size(post)) if op.includes_padding else None for post in op.post_padding.dims()]
+    build(k, _window, op, code, axes, steps, posts, needed)
     k.finish(op)
     return True
 
 
-def divided(k: KernelBuilder, total: SSAValue, count: SSAValue, accumulator: Attribute) -> SSAValue:
-    """The mean of `count` cells, 0 of none."""
-    s = k.scalars(accumulator)
-    cells = s.cast(k.to_integer(k.max(count, 1), i64), i64)
-    return k.typed(s.div(k.ready(total), cells), accumulator)
+@kernel
+def _window(
+    op: WindowOp,
+    code: NestCode,
+    axes: Sequence[AxisCode],
+    steps: Sequence[Stride],
+    posts: Sequence[Value | None],
+    needed: frozenset[int],
+) -> None:
+    """`for each p..: combine over the taps of x where inside; divide; epilogue; store`."""
+    type_, extras = accumulator_of(op.epilogue), len(op.extras)
+    kind = ReductionKind.MAX if op.kind.data is WindowKind.MAX else ReductionKind.ADD
+    start = constant(neutral(kind, element_name(type_)), type_)
+    for loops in parallel(code.extents()):
+        here = code.loops_before(rank(op.output.type), loops)
+        starts = [axis.start(value_of(code.original(at, here))) for axis, at in zip(axes, op.axes(), strict=True)]
+
+        def element(taps: Sequence[Value]) -> Value:
+            found = [axis.place(first, tap) for axis, first, tap in zip(axes, starts, taps, strict=True)]
+            value, more = start, [(place, step) for (place, _), step in zip(found, steps, strict=True)]
+            if all(inside for _, inside in found):
+                value = value_of(code.read_typed(0, type_, here, more))
+            return value
+
+        total = reduction(ReduceKind(kind.value), Box([axis.taps for axis in axes]), start, element)
+        if op.kind.data is WindowKind.AVERAGE:
+            counts = [axis.count(first, post) for axis, first, post in zip(axes, starts, posts, strict=True)]
+            total = mean(total, counts, type_)
+        scalars = [total, *[code.load(1 + one, here) for one in range(extras)]]
+        indices = original_indices(code, needed, here, rank(op.output.type), loops[0])
+        (value,) = inline(op.epilogue, scalars, indices)
+        stored = masked(value, op.output.type, lambda axis: code.original(axis, here))
+        code.store(stored, 1 + extras, here)
+
+
+@kernel
+def mean(total: Value, counts: Sequence[Index], accumulator: Attribute) -> Value:
+    """The mean of as many cells as the product of `counts`, 0 of none."""
+    k, cells = builder(), builder().to_integer(place(max(prod(counts), 1)), i64)
+    quotient = k.scalars(accumulator).div(k.ready(total), cast(cells, i64, accumulator))  # also of unsigned numbers
+    return value_of(k.typed(quotient, accumulator))
+
+
+def window_nest(op: WindowOp, lowering: Lowering) -> Nest:
+    """The loops over the results, the last one along their memory; the input stands still along the axes of a window.
+
+    The operands are the input, the extra operands and the result.
+    """
+    places, space = lowering.placements, dims(op.output.type)
+    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
+    steps = whole(op.input, lowering).steps
+    kept = tuple(0 if axis in op.axes() else step for axis, step in enumerate(steps))
+    return Nest.of(space, [Affine(op.input, kept), *extras, whole(op.output, lowering)]).ordered(-1)
 
 
 def window_axes(op: WindowOp) -> list[Axis]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -67,7 +68,7 @@ class FlashSoftmax(ABC):
     def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
         """The results plus weights times the values of a stage."""
 
-    def start(self, count: int) -> list[SSAValue]:
+    def start(self, count: int) -> Sequence[SSAValue]:
         """`count` results, the largest scores and the sums before the first tile."""
         k = self.k
         numbers = [k.constant(value, f32) for value in (0.0, float("-inf"), 0.0)]

@@ -13,7 +13,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import channels, dims, element_of, halo, halo_fill
 from mlirt.kernels.convolution.cpu.merged_parts import Parts
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of, indices_in
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of, indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _ROW, _PIXEL = 2, 3

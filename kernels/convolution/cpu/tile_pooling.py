@@ -17,7 +17,7 @@ from mlirt.dialects.kernel.tile_pooling import TilePoolOp
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 
 _SPATIAL = (2, 3)
 

@@ -15,21 +15,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
+from mlirt.dialects import symbolic
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.scalar_builder import scalar_type
-from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
-from mlirt.dialects.symbolic import ceil_div, floor_div, product
+from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.depthwise_nest import CHANNEL, ROW, depthwise_nest
 from mlirt.kernels.lib.cuda.thread_rows.row_cells import RowCells, RowReader, row_cells
 from mlirt.kernels.lib.cuda.thread_rows.row_results import RowResults
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
+from mlirt.kernels.lib.language import Index, Value, build, kernel
+from mlirt.kernels.lib.language.simt_words import Access, element_at, load_fragment
+from mlirt.kernels.lib.language.words import ceil_div, constant, extent, is_inside, parallel, static_range, widened
 from mlirt.kernels.lib.loops.loop_nest import NestCode
-from mlirt.kernels.lib.loops.taps import Axis
+from mlirt.kernels.lib.nests.taps import Axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -57,25 +59,20 @@ class Block:
         if self.across is None:
             return [0]
         stride, dilation = self.across.stride, self.across.dilation
-        taps = range(_number(self.across.size))
+        taps = range(self.across.known_size)
         return sorted({row * stride + tap * dilation for row in range(self.rows) for tap in taps})
 
     def meets(self, line: int) -> list[tuple[int, int]]:
         """(row, tap) of the products with a line."""
         if self.across is None:
             return [(0, 0)]
-        stride, dilation, taps = self.across.stride, self.across.dilation, range(_number(self.across.size))
+        stride, dilation, taps = self.across.stride, self.across.dilation, range(self.across.known_size)
         return [(row, tap) for row in range(self.rows) for tap in taps if row * stride + tap * dilation == line]
 
     def products(self) -> int:
         """Multiplications of a thread."""
-        across = 1 if self.across is None else _number(self.across.size)
-        return self.rows * across * self.cells.results * _number(self.cells.axis.size)
-
-
-def _number(size: object) -> int:
-    assert isinstance(size, int)
-    return size
+        across = 1 if self.across is None else self.across.known_size
+        return self.rows * across * self.cells.results * self.cells.axis.known_size
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -142,69 +139,62 @@ class _Depthwise:
         self.line_step = k.strides(op.input)[ROW] if block.across is not None else 0
 
     def write(self) -> None:
-        k, block, columns = self.k, self.block, self.block.cells.results
-        extents = self.code.extents()
-        extents[self.column_loop] = floor_div(extents[self.column_loop], columns)
+        build(self.k, self._write)
+        self.k.finish(self.op)
+
+    @kernel
+    def _write(self) -> None:
+        rows, columns, extents = self.block.rows, self.block.cells.results, self.code.extents()
+        extents[self.column_loop] = symbolic.floor_div(extents[self.column_loop], columns)
         height = 1 if self.row_loop is None else extents[self.row_loop]
         if self.row_loop is not None:
-            extents[self.row_loop] = ceil_div(height, block.rows)
-        with k.parallel(extents) as loops:
+            extents[self.row_loop] = ceil_div(height, rows)
+        for loops in parallel(extents):
             at = [*loops]
-            at[self.column_loop] = k.mul(loops[self.column_loop], columns)
-            first = k.constant(0)
-            if self.row_loop is not None:
-                at[self.row_loop] = first = k.mul(loops[self.row_loop], block.rows)
-            for row, totals in enumerate(self._accumulators(loops, first)):
+            at[self.column_loop] = loops[self.column_loop] * columns
+            first = 0 if self.row_loop is None else loops[self.row_loop] * rows
+            totals = self._accumulators(loops, first)
+            for row in static_range(rows):
                 here = [*at]
                 if self.row_loop is not None:
-                    here[self.row_loop] = k.add(first, row)
-                if row == 0 or is_multiple(height, block.rows):
-                    self.results.store(here, totals)
-                else:
-                    inside = k.compare("slt", k.add(first, row), k.size(height))
-                    k.when(inside, lambda here=here, totals=totals: self.results.store(here, totals))
-        k.finish(self.op)
+                    here[self.row_loop] = first + row
+                if row == 0 or is_multiple(height, rows) or first + row < extent(height):
+                    self.results.store(here, totals[row])
 
-    def _accumulators(self, loops: Sequence[SSAValue], first: SSAValue) -> list[list[SSAValue]]:
+    @kernel
+    def _accumulators(self, loops: Sequence[Value], first: Index) -> list[list[Value]]:
         """The accumulators of each column of each row."""
-        k, block, cells = self.k, self.block, self.block.cells
-        s, size = k.scalars(f32), _number(cells.axis.size)
-        weights = self._weights(loops)
-        totals = [[k.constant(0, f32)] * cells.results for _ in range(block.rows)]
-        lines = block.lines()
-        loaded = [self._line(loops, first, line) for line in lines]
-        for line, found in zip(lines, loaded, strict=True):
-            wide = {number: s.cast(found[number], element_of(self.op.input.type)) for number in cells.numbers()}
+        block, cells, size = self.block, self.block.cells, self.block.cells.axis.known_size
+        weights, zero = self._weights(loops), constant(0, f32)
+        totals = [[zero for _ in range(cells.results)] for _ in range(block.rows)]
+        loaded = [self._line(loops, first, line) for line in block.lines()]
+        for line, found in zip(block.lines(), loaded, strict=True):
+            wide = {number: widened(found[number], f32) for number in cells.numbers()}
             for row, tap in block.meets(line):
-                for column in range(cells.results):
-                    for along in range(size):
-                        part = s.mul(wide[cells.number(column, along)], weights[tap * size + along])
-                        totals[row][column] = s.add(totals[row][column], part)
+                for column in static_range(cells.results):
+                    for along in static_range(size):
+                        totals[row][column] += wide[cells.number(column, along)] * weights[tap * size + along]
         return totals
 
-    def _line(self, loops: Sequence[SSAValue], first: SSAValue, number: int) -> dict[int, SSAValue]:
+    @kernel
+    def _line(self, loops: Sequence[Value], first: Index, number: int) -> dict[int, Value]:
         """The cells of a line; those outside of the input have the padding's value."""
-        k, across = self.k, self.block.across
-        before, inside = self.code.linear(0, loops), None
+        across, before, inside = self.block.across, self.code.linear(0, loops), True
         if across is not None:
-            line = k.add(k.sub(k.mul(first, across.stride), k.size(across.pre)), number)
-            if not across.stays_inside(self.block.rows):
-                inside = k.compare("ult", line, k.size(across.length))
-            before = k.add(before, k.mul(line, self.line_step))
+            line = first * across.stride - extent(across.pre) + number
+            inside = across.stays_inside(self.block.rows) or is_inside(line, extent(across.length))
+            before = before + line * self.line_step
         found = self.reader.read(before, inside, loops[self.column_loop])
         value = self.op.padding_value.value.data
-        outside = k.constant(value, scalar_type(element_of(self.op.input.type)))
-        return {
-            cell: element if valid is None or not value else k.select(valid, element, outside)
-            for cell, (element, valid) in found.items()
-        }
+        outside = constant(value, scalar_type(element_of(self.op.input.type)))
+        return {cell: element if valid or not value else outside for cell, (element, valid) in found.items()}
 
-    def _weights(self, loops: Sequence[SSAValue]) -> list[SSAValue]:
+    @kernel
+    def _weights(self, loops: Sequence[Value]) -> list[Value]:
         """The weights of the channel."""
-        k = self.k
-        index = k.mul(self.code.original(CHANNEL, loops), self.taps)
-        loaded = k.value(LoadFragmentOp(self.weights, index, range(self.taps)))
-        return [k.value(FragmentElementOp(loaded, tap)) for tap in range(self.taps)]
+        index = self.code.original(CHANNEL, loops) * self.taps
+        loaded = load_fragment(self.weights, index, Access(static_range(self.taps)))
+        return [element_at(loaded, tap) for tap in static_range(self.taps)]
 
 
 __all__ = ["lower"]

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirt.dialects.fused.scalar_builder import integer_type
 from mlirt.dialects.tensor_types import is_float
 from mlirt.kernels.lib.builder.index_arithmetic import IndexArithmetic, known
+from mlirt.kernels.lib.builder.run_values import Value, value_of
 
 OpT = TypeVar("OpT", bound=Operation)
 _INDEX = IndexType()
@@ -24,7 +25,7 @@ class BlockWriter(IndexArithmetic):
     def __init__(self, top: Block) -> None:
         self.top = top
         self.block = top
-        self._constants: dict[Attribute, SSAValue] = {}
+        self._constants: dict[Attribute, Value] = {}
         self._last_constant: Operation | None = None
         self._named: list[SSAValue] = []
         self.keeps_names = False
@@ -35,11 +36,11 @@ class BlockWriter(IndexArithmetic):
         self.block.add_op(op)
         return op
 
-    def value(self, op: Operation) -> SSAValue:
+    def value(self, op: Operation) -> Value:
         """Append an op and return its result."""
-        return self.insert(op).results[0]
+        return value_of(self.insert(op).results[0])
 
-    def constant(self, value: float, type_: Attribute = _INDEX) -> SSAValue:
+    def constant(self, value: float, type_: Attribute = _INDEX) -> Value:
         """A number that is part of the code; equal ones are one op at the start of the kernel."""
         if is_float(type_):
             attr = FloatAttr(float(value), cast("AnyFloat", type_))
@@ -56,16 +57,16 @@ class BlockWriter(IndexArithmetic):
             else:
                 self.top.add_op(op)
             self._last_constant = op
-            self._constants[attr] = op.result
+            self._constants[attr] = value_of(op.result)
         return self._constants[attr]
 
-    def named(self, value: SSAValue, name: str, *, keep: bool = False) -> SSAValue:
+    def named(self, value: SSAValue, name: str, *, keep: bool = False) -> Value:
         """A value that goes by a name if it is read more than once, or in any case; numbers have no names."""
         if value.name_hint is None and not isinstance(value.owner, arith.ConstantOp):
             value.name_hint = name
             if not keep:
                 self._named.append(value)
-        return value
+        return value_of(value)
 
     def forget_names(self) -> None:
         """Take the names of what is read once: generated text has it where it is read, and compilers see the same."""

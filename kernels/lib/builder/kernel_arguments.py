@@ -17,12 +17,13 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float
 from mlirt.kernels.lib.builder.argument_roles import TensorRoles, number_role
 from mlirt.kernels.lib.builder.block_writer import BlockWriter
 from mlirt.kernels.lib.builder.placement import Packed
+from mlirt.kernels.lib.builder.run_values import Value, value_of
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
     from mlirt.kernels.lib.tactics.lowering import Lowering
 
-Stride: TypeAlias = "SSAValue | int"
+Stride: TypeAlias = "Value | int"
 _CONSTANT_STRIDES = (-1, 0, 1)
 
 
@@ -38,27 +39,27 @@ class KernelArguments(BlockWriter):
         self.function.attributes["target"] = StringAttr(lowering.target.kind)
         self._arguments: list[Argument] = []
         self._buffers: list[SSAValue] = []
-        self._memories: dict[tuple[SSAValue, str, Attribute, tuple[int, ...]], SSAValue] = {}
-        self._sizes: dict[Dim, SSAValue] = {}
-        self._named_sizes: dict[str, SSAValue] = {}
+        self._memories: dict[tuple[SSAValue, str, Attribute, tuple[int, ...]], Value] = {}
+        self._sizes: dict[Dim, Value] = {}
+        self._named_sizes: dict[str, Value] = {}
         self._strides: dict[SSAValue, list[Stride]] = {}
         self._places: dict[SSAValue, tuple[SSAValue, str]] = {}  # the buffers and offsets that arguments are bound to
         self._tensors: dict[SSAValue, SSAValue] = {}  # by the arguments that are their memory
         self._steps: dict[SSAValue, SSAValue | None] = {}  # by the arguments that are strides, with whose they are
 
-    def buffer(self, value: SSAValue, elements: Dim = 0) -> SSAValue:
+    def buffer(self, value: SSAValue, elements: Dim = 0) -> Value:
         """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of
         `elements`.
         """
         return self._memory_of(value, element_of(value.type), elements)
 
-    def _memory_of(self, value: SSAValue, element: Attribute, elements: Dim = 0) -> SSAValue:
+    def _memory_of(self, value: SSAValue, element: Attribute, elements: Dim = 0) -> Value:
         place = self.lowering.placements[value]
         memory = self.memory(place.buffer, element, place.offset + elements * byte_width(element), place.part)
         self._tensors.setdefault(memory, value)
         return memory
 
-    def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0, part: tuple[int, ...] = ()) -> SSAValue:
+    def memory(self, buffer: SSAValue, element: Attribute, offset: Dim = 0, part: tuple[int, ...] = ()) -> Value:
         """A pointer into a `plan` buffer, `offset` bytes from its start; the same place is the same argument.
 
         With a `part`, nothing but that part of the buffer is touched.
@@ -84,7 +85,7 @@ class KernelArguments(BlockWriter):
         walk: Walk | None = None,
         *,
         tf32: bool = False,
-    ) -> SSAValue:
+    ) -> Value:
         """A description of the tensor that starts `offset` bytes into a `plan` buffer, for copies of a `box`.
 
         With `tf32` the copies round float32 to 10 bits of mantissa.
@@ -98,14 +99,14 @@ class KernelArguments(BlockWriter):
         self._places[made] = buffer, str(offset)
         return made
 
-    def weights(self, made: Array | Packed, hint: str) -> SSAValue:
+    def weights(self, made: Array | Packed, hint: str) -> Value:
         """A pointer to an array that the lowering made, for example packed weights."""
         from mlirt.dialects.tensor_types import element_type
 
         array = made.array if isinstance(made, Packed) else made
         return self.memory(self.lowering.placements.new_weight(made, hint), element_type(array.dtype.name))
 
-    def size(self, dim: Dim) -> SSAValue:
+    def size(self, dim: Dim) -> Value:
         """A size as an `index` value.
 
         On a GPU numbers are constants, so that index arithmetic folds. On the CPU every number is an argument of its
@@ -118,23 +119,23 @@ class KernelArguments(BlockWriter):
             self._sizes[dim] = self._argument(IndexType(), ExpressionAttr.of(dim))
         return self._sizes[dim]
 
-    def named_size(self, name: str, dim: Dim) -> SSAValue:
+    def named_size(self, name: str, dim: Dim) -> Value:
         """A size that is one argument of the kernel wherever it is used, under a name."""
         if name not in self._named_sizes:
             self._named_sizes[name] = size = self.size(dim)
             size.name_hint = size.name_hint or name
         return self._named_sizes[name]
 
-    def scalar(self, value: float, type_: Attribute) -> SSAValue:
+    def scalar(self, value: float, type_: Attribute) -> Value:
         """A number as an argument: kernels that differ in it are shared."""
         if is_float(type_):
             return self._argument(type_, FloatAttr(value, cast("AnyFloat", type_)))
         return self._argument(type_, ExpressionAttr.of(int(value)))
 
-    def _argument(self, type_: Attribute, bound_to: Argument) -> SSAValue:
+    def _argument(self, type_: Attribute, bound_to: Argument) -> Value:
         self._arguments.append(bound_to)
         block = self.function.body.block
-        return block.insert_arg(type_, len(block.args))
+        return value_of(block.insert_arg(type_, len(block.args)))
 
     def strides(self, value: SSAValue) -> list[Stride]:
         """The distance in elements between neighbours along each dimension; numbers where they shape the code."""

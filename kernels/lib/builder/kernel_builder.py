@@ -28,6 +28,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_of, is_float8, is_unsigned
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_arguments import KernelArguments, Stride
+from mlirt.kernels.lib.builder.run_values import Value, value_of
 
 if TYPE_CHECKING:
     from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -46,7 +47,7 @@ class KernelBuilder(KernelArguments):
 
     def __init__(self, lowering: Lowering, family: str) -> None:
         super().__init__(lowering, family)
-        self._region_constants: dict[Operation, SSAValue] = {}
+        self._region_constants: dict[Operation, Value] = {}
 
     # Ops.
 
@@ -59,37 +60,37 @@ class KernelBuilder(KernelArguments):
         """Arithmetic on numbers of one element type, at the end of the innermost open loop."""
         return Scalars(self.block, element)
 
-    def ready(self, value: SSAValue) -> SSAValue:
+    def ready(self, value: SSAValue) -> Value:
         """A number as `arith` takes it: unsigned integers as signless ones, 8-bit floats as their bits."""
         if is_unsigned(value.type) or is_float8(value.type):
             return self.value(arith.BitcastOp(value, scalar_type(value.type)))
-        return value
+        return value_of(value)
 
-    def typed(self, value: SSAValue, element: Attribute) -> SSAValue:
+    def typed(self, value: SSAValue, element: Attribute) -> Value:
         """A number that is ready for `arith` as the element of a tensor."""
-        return value if value.type == element else self.value(arith.BitcastOp(value, element))
+        return value_of(value) if value.type == element else self.value(arith.BitcastOp(value, element))
 
     def inline(self, region: Region, arguments: Sequence[SSAValue], indices: Sequence[SSAValue]) -> list[SSAValue]:
         """Append a scalar region at a position of the iteration space; returns what it yields."""
 
-        def index(op: Operation) -> SSAValue:
+        def index(op: Operation) -> Value:
             assert isinstance(op, IndexOp)
-            return indices[op.dim.value.data]
+            return value_of(indices[op.dim.value.data])
 
-        def size(op: Operation) -> SSAValue:
+        def size(op: Operation) -> Value:
             assert isinstance(op, SizeOp)
             return self.size(op.dimension())
 
         special = {IndexOp.name: index, SizeOp.name: size, arith.ConstantOp.name: self._region_constant}
         return copy_region(region, arguments, self.insert, special)
 
-    def _region_constant(self, op: Operation) -> SSAValue:
+    def _region_constant(self, op: Operation) -> Value:
         """A constant of a scalar region: a number such as a scale is an argument, so that layers share the kernel."""
         assert isinstance(op, arith.ConstantOp)
         argument = self.number_argument(op)
         return self.value(op.clone()) if argument is None else argument
 
-    def number_argument(self, op: arith.ConstantOp) -> SSAValue | None:
+    def number_argument(self, op: arith.ConstantOp) -> Value | None:
         """The argument that a constant of a scalar region is; None for one that is part of the code."""
         value = op.value
         if not isinstance(value, FloatAttr) or op.result.type not in (f32, f64):
@@ -101,23 +102,23 @@ class KernelBuilder(KernelArguments):
             self._region_constants[op] = self.scalar(number, op.result.type)
         return self._region_constants[op]
 
-    def extent(self, extent: Extent) -> SSAValue:
-        return extent if isinstance(extent, SSAValue) else self.size(extent)
+    def extent(self, extent: Extent) -> Value:
+        return value_of(extent) if isinstance(extent, SSAValue) else self.size(extent)
 
     # Loops.
 
     @contextmanager
-    def parallel(self, extents: Sequence[Extent]) -> Generator[list[SSAValue]]:
+    def parallel(self, extents: Sequence[Extent]) -> Generator[list[Value]]:
         """Independent iterations over a box; gives one index per extent."""
         op = ParallelOp([self.extent(extent) for extent in extents])
         with self.inside(op.body.block):
-            yield list(op.body.block.args)
+            yield [value_of(one) for one in op.body.block.args]
             self.insert(YieldOp(operands=[[]]))
         self.insert(op)
 
     def reduce(
         self, kind: ReduceKind, extents: Sequence[Extent], init: SSAValue, element: Callable[[list[SSAValue]], SSAValue]
-    ) -> SSAValue:
+    ) -> Value:
         """Combine `element(indices)` over a box; an empty box gives `init`."""
         op = ReduceOp(kind, [self.extent(extent) for extent in extents], init)
         with self.inside(op.body.block):
@@ -156,10 +157,10 @@ class KernelBuilder(KernelArguments):
                 self.insert(scf.YieldOp())
         self.insert(scf.IfOp(condition, [], Region(blocks[0]), Region(blocks[1])))
 
-    def guarded(self, condition: SSAValue | None, then: Callable[[], SSAValue], otherwise: SSAValue) -> SSAValue:
+    def guarded(self, condition: SSAValue | None, then: Callable[[], SSAValue], otherwise: SSAValue) -> Value:
         """`then()` where an i1 holds, for example a load that would be out of bounds elsewhere; None always holds."""
         if condition is None or known(condition):
-            return then()
+            return value_of(then())
         yes, no = Block(), Block([scf.YieldOp(otherwise)])
         with self.inside(yes):
             self.insert(scf.YieldOp(then()))
@@ -167,11 +168,11 @@ class KernelBuilder(KernelArguments):
 
     # Memory.
 
-    def bits(self, value: SSAValue) -> SSAValue:
+    def bits(self, value: SSAValue) -> Value:
         """As `buffer`, with unsigned integers as the signless ones that `arith` and the matrix units take."""
         return self._memory_of(value, scalar_type(element_of(value.type)))
 
-    def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+    def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> Value:
         """One element of a tensor value."""
         return self.value(LoadOp(self.buffer(value), indices, self.strides(value)))
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import element_of
+from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
 from mlirt.kernels.lib.builder.placement import Placement
 from mlirt.kernels.lib.language.context import builder
 from mlirt.kernels.lib.language.functions import kernel
 from mlirt.kernels.lib.language.operators import as_type
 from mlirt.kernels.lib.language.values import Value, value_of
-from mlirt.kernels.lib.language.words import is_inside
+from mlirt.kernels.lib.language.words import constant, extent, is_inside
+from mlirt.kernels.lib.loops.block_lanes import surplus
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
 
 Places = Sequence[tuple[SSAValue, Stride]]
@@ -52,6 +53,32 @@ class NestOperand:
         """A number of the type `wide` as an element of the operand."""
         k, element = builder(), element_of(self.code.nest.operands[self.operand].value.type)
         return value_of(k.typed(k.scalars(element).cast(number, self.wide), element))
+
+
+def original_indices(
+    code: NestCode, needed: Container[int], at: Sequence[SSAValue], axes: int, other: SSAValue | None = None
+) -> list[SSAValue]:
+    """The index along each dimension of the original space at a place of a nest; any one for dimensions that are not
+    `needed`.
+    """
+    return [code.original(axis, at) if axis in needed else other or at[0] for axis in range(axes)]
+
+
+@kernel
+def lane_exists(of: Attribute, index: Callable[[int], SSAValue]) -> bool:
+    """Whether the element at an index along each dimension is that of a channel: the last block of a blocked tensor may
+    have lanes beyond the last channel, which are kept zero.
+    """
+    count = surplus(of)
+    if count is None:
+        return True
+    return value_of(index(1)) * extent(dims(of)[-1]) + value_of(index(rank(of) - 1)) < extent(count)
+
+
+@kernel
+def masked(value: Value, of: Attribute, index: Callable[[int], SSAValue]) -> Value:
+    """An element that is stored at an index along each dimension, or zero in a lane beyond the last channel."""
+    return value if lane_exists(of, index) else constant(0, value.type)
 
 
 # Positions that a tensor of indices holds.

@@ -44,12 +44,13 @@ _BITS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
     "BitAnd": (_python.and_, arith.AndIOp),
     "BitOr": (_python.or_, arith.OrIOp),
     "BitXor": (_python.xor, arith.XOrIOp),
+    "LShift": (_python.lshift, arith.ShLIOp),
     "RShift": (_python.rshift, arith.ShRSIOp),
 }
 _UNARY = {"USub": operator.neg, "UAdd": operator.pos, "Not": operator.not_, "Invert": operator.invert}
 _SIGNS = {
     "Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "MatMult": "@",
-    "LShift": "<<", "RShift": ">>", "Min": "min", "Max": "max", "Invert": "~", "UAdd": "+",
+    "Min": "min", "Max": "max", "Invert": "~", "UAdd": "+",
 }  # fmt: skip
 
 
@@ -209,6 +210,16 @@ def total(values: Iterable[Any], start: Any = 0) -> Any:
     return fold(lambda a, b: operate("Add", a, b), given, start)
 
 
+def _all(conditions: Iterable[Any]) -> Any:
+    """`all(..)` of a list of conditions: their `and`."""
+    return fold(lambda a, b: logic("And", a, lambda: b), conditions, True)
+
+
+def _any(conditions: Iterable[Any]) -> Any:
+    """`any(..)` of a list of conditions: their `or`."""
+    return fold(lambda a, b: logic("Or", a, lambda: b), conditions, False)
+
+
 _REDUCTIONS: dict[str, tuple[ReduceKind, Callable[..., Any], float]] = {
     "sum": (ReduceKind.ADD, total, 0.0),
     "max": (ReduceKind.MAX, _largest, float("-inf")),
@@ -233,5 +244,6 @@ def reduce(name: str, values: Any, body: Callable[[list[Any]], list[Any]]) -> An
 
 _OPERATORS = {f"__{one.__name__}__": one for one in (operate, unary, logic, choose, item, reduce)}
 WORDS: dict[str, Any] = {
-    "abs": absolute, "min": _smallest, "max": _largest, "sum": total, "range": Range, **_OPERATORS,
+    "abs": absolute, "all": _all, "any": _any, "max": _largest, "min": _smallest, "sum": total, "range": Range,
+    **_OPERATORS,
 }  # fmt: skip

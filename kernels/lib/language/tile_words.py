@@ -1,12 +1,13 @@
-"""Words of the kernel language for register tiles of CPUs: rows x columns x lanes of numbers in vectors."""
+"""Words of the kernel language for CPUs: workers, lanes, and register tiles: rows x columns x lanes of vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from xdsl.dialects.builtin import IntegerAttr, f32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i64
+from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
@@ -18,15 +19,37 @@ from mlirt.dialects.kernel.tile_products import (
     TileMultiplyAddLanesOp,
     TileMultiplyAddOp,
 )
-from mlirt.dialects.kernel.worker import PrefetchOp, WorkerShareOp, WorkerSlotOp
+from mlirt.dialects.kernel.worker import PrefetchOp, WorkerMemoryOp, WorkerShareOp, WorkerSlotOp
 from mlirt.kernels.lib.language.context import builder, emit
-from mlirt.kernels.lib.language.loops import RegionLoop
+from mlirt.kernels.lib.language.loops import Box, RegionLoop
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
     "combine", "elements", "fill", "lane_loop", "lane_reduction", "load", "load_patch", "load_transposed",
-    "multiply_add", "multiply_add_int8", "multiply_add_lanes", "prefetch", "share", "slot", "transform",
+    "multiply_add", "multiply_add_int8", "multiply_add_lanes", "prefetch", "share", "slot", "tasks", "transform",
+    "worker_memory",
 ]  # fmt: skip
+
+
+def tasks(*extents: Any) -> RegionLoop[Any]:
+    """As `parallel`: independent iterations, of which each is a task of a worker as a whole."""
+    return RegionLoop(lambda: _tasks(Box(*extents)))
+
+
+@contextmanager
+def _tasks(box: Box) -> Generator[Any]:
+    k = builder()
+    op = ParallelOp([k.extent(extent) for extent in box.extents()])
+    op.attributes["workers"] = UnitAttr()
+    with k.inside(op.body.block):
+        yield box.given(op.body.block.args)
+        k.insert(YieldOp(operands=[[]]))
+    k.insert(op)
+
+
+def worker_memory(element: Attribute, count: int) -> Value:
+    """Memory of so many elements that a worker has for itself."""
+    return emit(WorkerMemoryOp(element, count))
 
 
 def share(tasks: Value) -> tuple[Value, Value]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import reduce as fold
 from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects import symbolic
 from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
@@ -19,13 +20,14 @@ from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.kernels.lib.builder.kernel_builder import Extent, Stride
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.loops import Box, Range, RegionLoop, static_range
-from mlirt.kernels.lib.language.operators import as_type
+from mlirt.kernels.lib.language.operators import as_type, operate
 from mlirt.kernels.lib.language.values import Index, Number, Value, bool_of, is_run_time, value_of
+from mlirt.kernels.lib.loops.block_lanes import number as element_constant
 
 __all__ = [
-    "Box", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent", "float_of", "floor",
-    "floor_div", "is_inside", "is_nan", "log", "loop_over", "parallel", "place", "reduction", "size", "sqrt",
-    "static_range", "stride", "strided", "tanh",
+    "Box", "Elements", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent",
+    "float_of", "floor", "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel",
+    "place", "prod", "reduction", "round_even", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
 ]  # fmt: skip
 
 
@@ -48,8 +50,8 @@ def stride(step: Dim) -> Index:
 
 
 def constant(number: float, type_: Attribute) -> Value:
-    """A number of a type."""
-    return value_of(builder().constant(number, type_))
+    """A number of a type, for example of a tensor's elements."""
+    return value_of(element_constant(builder(), number, type_))
 
 
 def place(index: SSAValue | int) -> Value:
@@ -80,6 +82,11 @@ def floor_div(place: SSAValue, by: Index) -> Value:
     return value_of(builder().floor_div(place, by))
 
 
+def prod(numbers: Sequence[Any]) -> Any:
+    """The product of numbers, of sizes, or of values: `math.prod` for both."""
+    return fold(lambda a, b: operate("Mult", a, b), numbers, 1)
+
+
 def float_of(place: Index, type_: Attribute) -> Value:
     """A place or a length, which fits into an int32, as a floating-point number."""
     return emit(arith.SIToFPOp(builder().to_integer(builder().index(place), i32), type_))  # pyright: ignore[reportArgumentType]
@@ -88,6 +95,23 @@ def float_of(place: Index, type_: Attribute) -> Value:
 def cast(number: SSAValue, source: Attribute, target: Attribute) -> Value:
     """A number of one element type as one of another, as tensors are converted."""
     return value_of(builder().scalars(target).cast(number, source))
+
+
+def widened(element: SSAValue, wide: Attribute) -> Value:
+    """An element as it is loaded from a tensor, as a number of the type that a kernel computes in."""
+    k = builder()
+    return value_of(k.scalars(wide).cast(k.ready(element), element.type))
+
+
+def narrowed(number: SSAValue, wide: Attribute, element: Attribute) -> Value:
+    """A number of the type that a kernel computes in, as an element that can be stored to a tensor."""
+    k = builder()
+    return value_of(k.typed(k.scalars(element).cast(number, wide), element))
+
+
+def inline(region: Region, scalars: Sequence[SSAValue], indices: Sequence[SSAValue] = ()) -> tuple[Value, ...]:
+    """What a scalar region of a fused op, such as its epilogue, makes of numbers at indices of the iteration space."""
+    return tuple(map(value_of, builder().inline(region, scalars, indices)))
 
 
 def is_nan(number: SSAValue) -> bool:
@@ -109,6 +133,11 @@ def floor(number: Number) -> Value:
 def ceil(number: Number) -> Value:
     """The smallest whole number that is not below a floating-point number."""
     return _function(math.CeilOp, number)
+
+
+def round_even(number: Number) -> Value:
+    """The nearest whole number to a floating-point number, the even one of two that are as near."""
+    return _function(math.RoundEvenOp, number)
 
 
 def exp(number: Number) -> Value:
@@ -159,21 +188,37 @@ def strided(memory: SSAValue, *strides: Index) -> Strided:
 class Tensor:
     """A tensor of the network: `[i, j, ..]` has an index for each dimension; order, halo and strides are its own.
 
-    Elements are converted to and from the type in which numbers of their type are computed: float32 for halves.
+    Elements are converted to and from the type `wide`, or that in which numbers of their type are computed: float32 for
+    halves.
     """
+
+    value: SSAValue
+    wide: Attribute | None = None
+
+    def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
+        k = builder()
+        return widened(k.load(self.value, [k.index(index) for index in indices]), self._type())
+
+    def __setitem__(self, indices: Sequence[SSAValue | int], value: Any) -> None:
+        k, (number,) = builder(), as_type(scalar_type(self._type()), value)
+        stored = narrowed(number, self._type(), element_of(self.value.type))
+        k.store(stored, self.value, [k.index(index) for index in indices])
+
+    def _type(self) -> Attribute:
+        return self.wide or compute_type(element_of(self.value.type))
+
+
+@dataclass(frozen=True, eq=False)
+class Elements:
+    """As `Tensor`, for elements that are moved as they are, without a conversion."""
 
     value: SSAValue
 
     def __getitem__(self, indices: Sequence[SSAValue | int]) -> Value:
-        k, element = builder(), element_of(self.value.type)
-        loaded = k.ready(k.load(self.value, [k.index(index) for index in indices]))
-        return value_of(k.scalars(compute_type(element)).cast(loaded, element))
+        return builder().load(self.value, [builder().index(index) for index in indices])
 
-    def __setitem__(self, indices: Sequence[SSAValue | int], value: Any) -> None:
-        k, element = builder(), element_of(self.value.type)
-        (number,) = as_type(scalar_type(compute_type(element)), value)
-        stored = k.typed(k.scalars(element).cast(number, compute_type(element)), element)
-        k.store(stored, self.value, [k.index(index) for index in indices])
+    def __setitem__(self, indices: Sequence[SSAValue | int], element: SSAValue) -> None:
+        builder().store(element, self.value, [builder().index(index) for index in indices])
 
 
 # Loops without an order.
@@ -196,7 +241,7 @@ def _given(region: AbstractContextManager[Any], given: Callable[[Any], Any]) -> 
         yield given(indices)
 
 
-def reduction(kind: ReduceKind, over: Box | Range, start: SSAValue, element: Callable[..., Any]) -> Value:
+def reduction(kind: ReduceKind, over: Box | Range, start: SSAValue, element: Callable[[Any], Any]) -> Value:
     """Combine `element(index)`, or of a tuple of indices, over a box in no order that anyone may rely on."""
     k = builder()
     extents: list[Extent] = over.extents()

@@ -1,1 +1,1 @@
-"""Loop nests that write a family plainly: over affine accesses, along rows, over the taps of windows."""
+"""What loop nests are made of: affine accesses, rows, blocks with lanes, and what scalar regions ask of a nest."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import channels, dims, element_of, is_unsigned, rank
+from mlirt.dialects.tensor_types import channels, dims, is_unsigned, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 
 
@@ -26,25 +24,6 @@ def surplus(of: Attribute) -> Dim | None:
 def lane_axes(of: Attribute) -> set[int]:
     """The dimensions of a blocked tensor that together name the channel, where lanes have to be masked."""
     return set() if surplus(of) is None else {1, rank(of) - 1}
-
-
-class LaneMask:
-    """Zeroes what is stored in lanes beyond the last channel; `index` gives the index along a dimension."""
-
-    def __init__(self, k: KernelBuilder, of: Attribute, index: Callable[[int], SSAValue]) -> None:
-        self._k = k
-        self._inside: SSAValue | None = None
-        self._element = element_of(of)
-        count = surplus(of)
-        if count is not None:
-            channel = k.add(k.mul(index(1), k.size(dims(of)[-1])), index(rank(of) - 1))
-            self._inside = k.compare("slt", channel, k.size(count))
-
-    def apply(self, value: SSAValue) -> SSAValue:
-        """The value, or zero beyond the last channel."""
-        if self._inside is None:
-            return value
-        return self._k.select(self._inside, value, zero(self._k, self._element))
 
 
 def zero(k: KernelBuilder, element: Attribute) -> SSAValue:

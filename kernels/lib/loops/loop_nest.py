@@ -18,6 +18,7 @@ from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.typical_sizes import typical
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
 from mlirt.kernels.lib.builder.placement import Placement
+from mlirt.kernels.lib.builder.run_values import Value, value_of
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ class NestCode:
         before = [size for size, group in zip(self.nest.extents, self.nest.groups, strict=True) if group[0] < border]
         return before or [1], list(self.nest.extents[len(before) :])
 
-    def loops_before(self, border: int, loops: Sequence[SSAValue]) -> list[SSAValue]:
+    def loops_before(self, border: int, loops: Sequence[Value]) -> list[Value]:
         """The loop indices that belong to dimensions before `border`: none where a loop of length 1 stands in."""
         count = sum(group[0] < border for group in self.nest.groups)
         return list(loops[:count])
@@ -162,11 +163,11 @@ class NestCode:
         count = min(len(indices), len(steps))
         return list(indices[:count]), steps[:count]
 
-    def pointer(self, operand: int) -> SSAValue:
+    def pointer(self, operand: int) -> Value:
         """Where an operand's element at index zero is."""
-        return self._pointers[operand]
+        return value_of(self._pointers[operand])
 
-    def linear(self, operand: int, indices: Sequence[SSAValue]) -> SSAValue:
+    def linear(self, operand: int, indices: Sequence[SSAValue]) -> Value:
         """How many elements from its pointer on an element of an operand lies."""
         b, index = self.builder, self.builder.constant(0)
         for at, step in zip(*self.address(operand, indices), strict=True):
@@ -177,11 +178,11 @@ class NestCode:
         """How far apart neighbouring iterations of a loop access an operand."""
         return self._steps[operand][loop]
 
-    def load(self, operand: int, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()) -> SSAValue:
+    def load(self, operand: int, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()) -> Value:
         """One element of an operand, moved on by `more` pairs of index and step."""
         places, steps = self.address(operand, indices)
         places, steps = [*places, *(index for index, _ in more)], [*steps, *(step for _, step in more)]
-        return self.builder.value(LoadOp(self._pointers[operand], places, steps))
+        return value_of(self.builder.value(LoadOp(self._pointers[operand], places, steps)))
 
     def store(
         self, stored: SSAValue, operand: int, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()
@@ -193,14 +194,14 @@ class NestCode:
 
     def read(
         self, operand: int, wide: Attribute, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()
-    ) -> SSAValue:
+    ) -> Value:
         """One element of an operand, converted to the type in which the kernel computes."""
         element = element_of(self.nest.operands[operand].value.type)
-        return self.builder.scalars(wide).cast(self.builder.ready(self.load(operand, indices, more)), element)
+        return value_of(self.builder.scalars(wide).cast(self.builder.ready(self.load(operand, indices, more)), element))
 
     def read_typed(
         self, operand: int, wide: Attribute, indices: Sequence[SSAValue], more: Sequence[tuple[SSAValue, Stride]] = ()
-    ) -> SSAValue:
+    ) -> Value:
         """As `read`, given back as an element of a tensor of that type."""
         return self.builder.typed(self.read(operand, wide, indices, more), wide)
 
@@ -217,9 +218,9 @@ class NestCode:
         narrow = self.builder.scalars(element).cast(value, wide)
         self.store(self.builder.typed(narrow, element), operand, indices, more)
 
-    def original(self, axis: int, indices: Sequence[SSAValue]) -> SSAValue:
+    def original(self, axis: int, indices: Sequence[SSAValue]) -> Value:
         """The index along a dimension of the original space, which was kept or has length 1."""
         for loop, group in enumerate(self.nest.groups):
             if group == (axis,):
-                return indices[loop]
+                return value_of(indices[loop])
         return self.builder.constant(0)

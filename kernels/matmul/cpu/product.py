@@ -12,7 +12,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.lib.builder.placement import Placements
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, affine, collapse, direct
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from mlirt.kernels.lib.language.tile_words import (
     slot,
 )
 from mlirt.kernels.lib.language.words import Strided, ceil_div, constant, size, strided
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.product import Product, Walk

@@ -14,7 +14,7 @@ from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of, element_type
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes

@@ -4,15 +4,15 @@ row of each is walked, and their elements are interleaved.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.kernel.core import ParallelOp, YieldOp
-from mlirt.dialects.symbolic import ceil_div
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.tile_words import tasks
+from mlirt.kernels.lib.language.words import ceil_div, extent, inline, place, static_range
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
-from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.pointwise.generic import splat
 from mlirt.kernels.pointwise.streams import flat_nest
 
@@ -27,13 +27,13 @@ _CHUNK = 256
 
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
-    """`parallel (d.., chunks) { for step along the row: for each neighbour: load; the body; store }`."""
     nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
     row = None if nest is None else _row(nest)
     if nest is None or row is None:
         return False
     k = lowering.kernel("interleaved")
-    _write(k, op, nest, row, [splat(k, value, lowering) for value in op.inputs])
+    code = NestCode(k, nest)
+    build(k, _interleaved, op, code, row, [splat(k, value, lowering) for value in op.inputs])
     k.finish(op)
     return True
 
@@ -50,30 +50,20 @@ def _row(nest: Nest) -> int | None:
     return rows[0] if len(rows) == 1 else None
 
 
-def _write(k: KernelBuilder, op: PointwiseOp, nest: Nest, row: int, numbers: list[SSAValue | None]) -> None:
-    code, count, last = NestCode(k, nest), nest.extents[-1], len(nest.extents) - 1
+@kernel
+def _interleaved(op: PointwiseOp, code: NestCode, row: int, numbers: Sequence[Value | None]) -> None:
+    """`for each d.. and chunk: for each step along the row: for each neighbour: y = body(x..)`."""
+    *extents, count = code.nest.extents
     assert isinstance(count, int)
-    others = [loop for loop in range(last) if loop != row]
-    tasks = ParallelOp([k.size(nest.extents[loop]) for loop in others] + [k.size(ceil_div(nest.extents[row], _CHUNK))])
-    tasks.attributes["workers"] = UnitAttr()
-    length = k.size(nest.extents[row])
-    with k.inside(tasks.body.block):
-        *outer, chunk = tasks.body.block.args
-        start = k.mul(chunk, _CHUNK)
-        indices: list[SSAValue] = [k.constant(0)] * (last + 1)
-        for loop, index in zip(others, outer, strict=True):
-            indices[loop] = index
-
-        def interleave(step: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            for neighbour in range(count):
-                indices[row], indices[last] = k.add(start, step), k.constant(neighbour)
-                scalars = [
-                    code.load(number, indices) if known is None else known for number, known in enumerate(numbers)
-                ]
-                (value,) = k.inline(op.body, scalars, indices)
+    others = [loop for loop in range(len(extents)) if loop != row]
+    sizes = [*[extent(extents[loop]) for loop in others], extent(ceil_div(extents[row], _CHUNK))]
+    length = extent(extents[row])
+    for *outer, chunk in tasks(sizes):
+        start = chunk * _CHUNK
+        for step in range(min(length - start, _CHUNK)):
+            at = {**dict(zip(others, outer, strict=True)), row: start + step}
+            for neighbour in static_range(count):
+                indices = [*[at[loop] for loop in range(len(extents))], place(neighbour)]
+                scalars = [code.load(one, indices) if number is None else number for one, number in enumerate(numbers)]
+                (value,) = inline(op.body, scalars, indices)
                 code.store(value, len(numbers), indices)
-            return []
-
-        k.loop(k.min(k.sub(length, start), _CHUNK), [], interleave)
-        k.insert(YieldOp(operands=[[]]))
-    k.insert(tasks)

@@ -4,17 +4,17 @@ in registers.
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import UnitAttr, f32
-from xdsl.ir import Block, Region, SSAValue
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.kernel.core import ParallelOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp
-from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_of
-from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.nest_words import Places
+from mlirt.kernels.lib.language.tile_words import elements, load_transposed, tasks
+from mlirt.kernels.lib.language.words import ceil_div, inline
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
@@ -37,7 +37,7 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     if nest is None or transposed is None:
         return False
     k = lowering.kernel("transposed")
-    TransposedKernel(k, op, nest, transposed, lowering).write()
+    build(k, TransposedKernel(k, op, nest, transposed, lowering).write)
     k.finish(op)
     return True
 
@@ -71,81 +71,54 @@ class TransposedKernel:
     def __init__(
         self, k: KernelBuilder, op: PointwiseOp, nest: Nest, transposed: tuple[int, int], lowering: Lowering
     ) -> None:
-        self.k, self.op, self.nest = k, op, nest
+        self.op, self.nest, self.code = op, nest, NestCode(k, nest)
         self.operand, self.cross = transposed
-        self.code = NestCode(k, nest)
         self.lanes = lowering.target.vector_bits // 32
         self.numbers = [splat(k, value, lowering) for value in op.inputs]
         self.tall, self.wide = nest.extents[self.cross], nest.extents[-1]
         self.height, self.width = k.size(self.tall), k.size(self.wide)
 
+    @kernel
     def write(self) -> None:
         """A worker's tasks walk the cross loop first: neighbouring squares there share lines of the operand."""
-        k, lanes = self.k, self.lanes
-        others = [loop for loop in range(len(self.nest.extents) - 1) if loop != self.cross]
+        lanes, size, last = self.lanes, self.lanes * _SQUARES, len(self.nest.extents) - 1
+        others = [loop for loop in range(last) if loop != self.cross]
         extents = [self.nest.extents[loop] for loop in others]
-        extents += [ceil_div(self.wide, lanes * _SQUARES), ceil_div(self.tall, lanes)]
-        tasks = ParallelOp([k.size(extent) for extent in extents])
-        tasks.attributes["workers"] = UnitAttr()
-        with k.inside(tasks.body.block):
-            *outer, chunk, down = tasks.body.block.args
-            indices: list[SSAValue] = [k.constant(0)] * len(self.nest.extents)
-            for loop, index in zip(others, outer, strict=True):
-                indices[loop] = index
-            indices[self.cross] = k.mul(down, lanes)
-            start = k.mul(chunk, lanes * _SQUARES)
-            count = k.ceil_div(k.min(k.sub(self.width, start), lanes * _SQUARES), lanes)
+        for *outer, chunk, down in tasks([*extents, ceil_div(self.wide, size), ceil_div(self.tall, lanes)]):
+            at = {**dict(zip(others, outer, strict=True)), self.cross: down * lanes}
+            before, start = [at[loop] for loop in range(last)], chunk * size
+            for number in range(ceil_div(min(self.width - start, size), lanes)):
+                self._square([*before, start + number * lanes])
 
-            def square(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-                self._square([*indices[:-1], k.add(start, k.mul(number, lanes))])
-                return []
-
-            k.loop(count, [], square)
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(tasks)
-
-    def _square(self, indices: list[SSAValue]) -> None:
+    @kernel
+    def _square(self, indices: Sequence[Value]) -> None:
         """A whole square, or the part of it that the result has."""
-        k, lanes = self.k, self.lanes
-        if all(isinstance(side, int) and side % lanes == 0 for side in (self.tall, self.wide)):
+        if all([isinstance(side, int) and side % self.lanes == 0 for side in (self.tall, self.wide)]):
             self._transpose(indices, None, None)
-            return
-        rows, valid = k.sub(self.height, indices[self.cross]), k.sub(self.width, indices[-1])
-        whole, part = Block(), Block()
-        for block, limits in ((whole, (None, None)), (part, (rows, valid))):
-            with k.inside(block):
-                self._transpose(indices, *limits)
-                k.insert(scf.YieldOp())
-        is_whole = k.value(arith.AndIOp(k.compare("sge", rows, lanes), k.compare("sge", valid, lanes)))
-        k.insert(scf.IfOp(is_whole, [], Region(whole), Region(part)))
+        else:
+            rows, valid = self.height - indices[self.cross], self.width - indices[-1]
+            if rows >= self.lanes and valid >= self.lanes:
+                self._transpose(indices, None, None)
+            else:
+                self._transpose(indices, rows, valid)
 
-    def _transpose(self, indices: list[SSAValue], rows: SSAValue | None, valid: SSAValue | None) -> None:
-        k, code = self.k, self.code
-        one = self.nest.operands[self.operand]
-        places, steps = code.address(self.operand, indices)
-        at = k.constant(0)
-        for index, step in zip(places, steps, strict=True):
-            at = k.add(at, k.mul(index, step))
-        load = TileLoadTransposedOp(k.buffer(one.value, one.offset), at, k.index(steps[-1]), self.lanes, valid, rows)
-        each = TileForEachOp(k.value(load), rows, valid)
-        element, row, _, lane = each.body.block.args
-        with k.inside(each.body.block):
-            inputs = [self._input(number, element, indices, row, lane) for number in range(len(self.op.inputs))]
-            (value,) = k.inline(self.op.body, inputs, indices)
-            output = len(self.op.inputs)
+    @kernel
+    def _transpose(self, indices: Sequence[Value], rows: Value | None, valid: Value | None) -> None:
+        code, operand, output = self.code, self.operand, len(self.op.inputs)
+        at, step = code.linear(operand, indices), code.step(operand, len(indices) - 1)
+        square = load_transposed(code.pointer(operand), at, step, self.lanes, valid, rows)
+        for element, row, _, lane in elements(square, rows, valid):
+            inputs = [self._input(number, element, indices, row, lane) for number in range(output)]
+            (value,) = inline(self.op.body, inputs, indices)
             code.store(value, output, indices, self._inside(output, row, lane))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
 
-    def _input(
-        self, number: int, element: SSAValue, indices: list[SSAValue], row: SSAValue, lane: SSAValue
-    ) -> SSAValue:
+    def _input(self, number: int, element: Value, indices: Sequence[Value], row: Value, lane: Value) -> Value:
         if number == self.operand:
             return element
         known = self.numbers[number]
         return self.code.load(number, indices, self._inside(number, row, lane)) if known is None else known
 
-    def _inside(self, operand: int, row: SSAValue, lane: SSAValue) -> list[tuple[SSAValue, Stride]]:
+    def _inside(self, operand: int, row: Value, lane: Value) -> Places:
         """How far an element of the square lies from its first one."""
-        _, steps = self.code.address(operand, [row] * len(self.nest.extents))
-        return [(row, steps[self.cross]), (lane, steps[-1])]
+        last = len(self.nest.extents) - 1
+        return [(row, self.code.step(operand, self.cross)), (lane, self.code.step(operand, last))]

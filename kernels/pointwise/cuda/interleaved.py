@@ -13,15 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
-
+from mlirt.dialects import symbolic
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.symbolic import Dim, floor_div, modulo, product
+from mlirt.dialects.symbolic import Dim, modulo, product
 from mlirt.dialects.tensor_types import is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment, store_fragment
+from mlirt.kernels.lib.language.words import extent, inline, parallel, place, static_range, stride
 from mlirt.kernels.lib.loops.stream import Stream
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.pointwise.generic import splat
@@ -87,13 +86,8 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     if interleaved is None:
         return False
     k = lowering.kernel("pointwise")
-    numbers = [*(splat(k, value, lowering) for value in op.inputs), None]
-    extents = list(interleaved.extents)
-    extents[interleaved.along] = floor_div(extents[interleaved.along], interleaved.vector)
-    with k.parallel([size for axis, size in enumerate(extents) if axis != interleaved.short]) as loops:
-        places = [*loops[: interleaved.short], k.constant(0), *loops[interleaved.short :]]
-        places[interleaved.along] = k.mul(places[interleaved.along], interleaved.vector)
-        _Tile(k, interleaved, places).write(op, numbers)
+    numbers = [splat(k, value, lowering) for value in op.inputs]
+    build(k, _interleave, op, interleaved, numbers)
     k.finish(op)
     return True
 
@@ -129,64 +123,75 @@ def _is_interleaved(one: Interleaved) -> bool:
     return any(runs) and any(lines) and all(known) and (runs[-1] or lines[-1])
 
 
+@kernel
+def _interleave(op: PointwiseOp, tiles: Interleaved, numbers: Sequence[Value | None]) -> None:
+    extents, short, along = list(tiles.extents), tiles.short, tiles.along
+    extents[along] = symbolic.floor_div(extents[along], tiles.vector)
+    for loops in parallel([size for axis, size in enumerate(extents) if axis != short]):
+        places = [*loops[:short], place(0), *loops[short:]]
+        places[along] = places[along] * tiles.vector
+        _Tile(tiles, places).write(op, numbers)
+
+
+@dataclass(frozen=True)
 class _Tile:
     """What a thread does; elements of a tile are numbered line after line."""
 
-    def __init__(self, k: KernelBuilder, interleaved: Interleaved, places: Sequence[SSAValue]) -> None:
-        self.k, self.interleaved, self.places = k, interleaved, places
+    tiles: Interleaved
+    places: Sequence[Value]
 
-    def write(self, op: PointwiseOp, numbers: Sequence[SSAValue | None]) -> None:
-        k, interleaved = self.k, self.interleaved
-        *inputs, output = interleaved.streams
-        count = interleaved.lines * interleaved.vector
+    @kernel
+    def write(self, op: PointwiseOp, numbers: Sequence[Value | None]) -> None:
+        tiles, (*inputs, output) = self.tiles, self.tiles.streams
+        vector, elements = tiles.vector, static_range(tiles.lines * tiles.vector)
         columns = [
-            [number] * count if number is not None else self._read(one)
-            for one, number in zip(inputs, numbers, strict=False)
+            self._read(one) if number is None else [number for _ in elements]
+            for one, number in zip(inputs, numbers, strict=True)
         ]
-        results = [
-            k.typed(k.inline(op.body, [own[place] for own in columns], [])[0], output.element) for place in range(count)
-        ]
-        memory = k.memory(output.buffer, output.element, output.offset)
-        if interleaved.is_run(output):
-            ordered = [results[place] for place in self._run()]
-            k.insert(
-                StoreFragmentOp(k.value(FragmentOp(ordered)), memory, self._index(output), range(count), wide=True)
-            )
-            return
-        for line in range(interleaved.lines):
-            values = k.value(FragmentOp(results[line * interleaved.vector : (line + 1) * interleaved.vector]))
-            index = self._index(output, line)
-            k.insert(StoreFragmentOp(values, memory, index, range(interleaved.vector), wide=True))
+        results = [inline(op.body, [own[at] for own in columns])[0] for at in elements]
+        results = [value_of(builder().typed(result, output.element)) for result in results]
+        memory = builder().memory(output.buffer, output.element, output.offset)
+        if tiles.is_run(output):
+            ordered = fragment([results[at] for at in self._run()])
+            store_fragment(ordered, memory, self._index(output, 0), Access(elements, wide=True))
+        else:
+            for line in static_range(tiles.lines):
+                values = fragment(results[line * vector : (line + 1) * vector])
+                store_fragment(values, memory, self._index(output, line), Access(static_range(vector), wide=True))
 
     def _run(self) -> list[int]:
         """The numbers of the elements in the order of a run."""
-        lines, vector = self.interleaved.lines, self.interleaved.vector
+        lines, vector = self.tiles.lines, self.tiles.vector
         return [line * vector + lane for lane in range(vector) for line in range(lines)]
 
-    def _index(self, one: Stream, line: int = 0) -> SSAValue:
-        k, index = self.k, self.k.constant(0)
-        for place, step in zip(self.places, one.steps, strict=True):
-            index = k.add(index, k.mul(place, k.stride(step)))
-        return k.add(index, k.size(one.steps[self.interleaved.short] * line))
+    @kernel
+    def _index(self, one: Stream, line: int) -> Value:
+        index = place(0)
+        for at, step in zip(self.places, one.steps, strict=True):
+            index = index + at * stride(step)
+        return index + extent(one.steps[self.tiles.short] * line)
 
-    def _read(self, one: Stream) -> list[SSAValue]:
+    @kernel
+    def _read(self, one: Stream) -> list[Value]:
         """The elements of an operand's tile."""
-        k, interleaved = self.k, self.interleaved
-        memory, count = k.memory(one.buffer, one.element, one.offset), interleaved.lines * interleaved.vector
-        if interleaved.is_run(one):
-            read = k.value(LoadFragmentOp(memory, self._index(one), range(count), wide=True))
-            placed = {place: k.value(FragmentElementOp(read, at)) for at, place in enumerate(self._run())}
-            return [placed[place] for place in range(count)]
-        moves = one.steps[interleaved.short] != 0
-        lines = [self._line(one, memory, line) for line in range(interleaved.lines if moves else 1)]
-        return [element for line in (lines if moves else lines * interleaved.lines) for element in line]
+        tiles, memory = self.tiles, value_of(builder().memory(one.buffer, one.element, one.offset))
+        elements = static_range(tiles.lines * tiles.vector)
+        if tiles.is_run(one):
+            read = load_fragment(memory, self._index(one, 0), Access(elements, wide=True))
+            placed = {number: element_at(read, at) for at, number in enumerate(self._run())}
+            return [placed[number] for number in elements]
+        moves = one.steps[tiles.short] != 0
+        lines = [self._line(one, memory, line) for line in static_range(tiles.lines if moves else 1)]
+        return [element for line in static_range(tiles.lines) for element in lines[line if moves else 0]]
 
-    def _line(self, one: Stream, memory: SSAValue, line: int) -> list[SSAValue]:
-        k, vector, index = self.k, self.interleaved.vector, self._index(one, line)
-        if one.steps[self.interleaved.along] == 0:
-            return [k.value(LoadOp(memory, [index], [1]))] * vector
-        read = k.value(LoadFragmentOp(memory, index, range(vector), wide=True))
-        return [k.value(FragmentElementOp(read, lane)) for lane in range(vector)]
+    @kernel
+    def _line(self, one: Stream, memory: Value, line: int) -> list[Value]:
+        lanes, index = static_range(self.tiles.vector), self._index(one, line)
+        if one.steps[self.tiles.along] == 0:
+            element = memory[index]
+            return [element for _ in lanes]
+        read = load_fragment(memory, index, Access(lanes, wide=True))
+        return [element_at(read, lane) for lane in lanes]
 
 
 __all__ = ["lower"]

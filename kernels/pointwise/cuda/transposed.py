@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.kernels.lib.cuda.transposition.transposed_plan import THREADS, find
 from mlirt.kernels.lib.cuda.transposition.transposed_tiles import TransposedTiles
+from mlirt.kernels.lib.language import build
+from mlirt.kernels.lib.language.words import inline
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.pointwise.generic import splat
 from mlirt.kernels.pointwise.streams import streams_of
@@ -27,9 +27,6 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     k = lowering.kernel("pointwise")
     numbers = [splat(k, value, lowering) for value in op.inputs]
 
-    def body(scalars: list[SSAValue]) -> SSAValue:
-        return k.inline(op.body, scalars, [])[0]
-
-    TransposedTiles(k, plan, numbers).write(body)
+    build(k, TransposedTiles(k, plan, numbers).write, lambda scalars: inline(op.body, scalars)[0])
     k.finish(op, grid=[plan.blocks, 1, 1], block=[THREADS])
     return True

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
-from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of, halo, is_bool, is_row_major
-from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.words import Elements, constant, parallel, static_range, stride, strided
+from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (ReformatOp,)
 TARGETS = frozenset({"cpu"})
@@ -21,21 +24,13 @@ _WORD = 4
 
 
 def lower(op: ReformatOp, lowering: Lowering) -> bool:
-    """`word[n, b, h, w] = x[n, 4 b, h, w] | x[n, 4 b + 1, h, w] << 8 | ..`, in which lanes are pixels of a row."""
     count = channels(op.output.type)
     if not isinstance(count, int) or not _applies(op):
         return False
-    place = lowering.placements[op.output]
-    steps: list[Dim] = [step // _WORD for step in place.strides[:-1]]
     k = lowering.kernel("reformat")
+    place = lowering.placements[op.output]
     words = k.memory(place.buffer, i32, place.offset, place.part)
-    with k.parallel(dims(op.output.type)[:-1]) as (batch, block, row, column):
-        word: SSAValue | None = None
-        for lane in range(min(_WORD, count)):
-            byte = _byte(k, op, count, (batch, block, row, column), lane)
-            word = byte if word is None else k.value(arith.OrIOp(word, byte))
-        assert word is not None
-        k.insert(StoreOp(word, words, [batch, block, row, column], [k.stride(step) for step in steps]))
+    build(k, _words, op, count, words, [step // _WORD for step in place.strides[:-1]])
     k.finish(op)
     return True
 
@@ -46,16 +41,21 @@ def _applies(op: ReformatOp) -> bool:
     return is_plain and is_int8 and is_blocked(op.output.type) and dims(op.output.type)[-1] == _WORD
 
 
-def _byte(
-    k: KernelBuilder, op: ReformatOp, count: int, place: tuple[SSAValue, SSAValue, SSAValue, SSAValue], lane: int
-) -> SSAValue:
-    """The byte of a lane at its place in the word; zero beyond the last channel."""
-    batch, block, row, column = place
-    channel = k.add(k.mul(block, _WORD), lane)
-    is_certain = count % _WORD == 0 or count <= _WORD
-    safe = channel if is_certain else k.min(channel, count - 1)
-    loaded = k.ready(k.load(op.input, [batch, safe, row, column]))
-    byte = k.value(arith.ExtUIOp(loaded, i32))
-    if not is_certain:
-        byte = k.select(k.compare("slt", channel, count), byte, k.constant(0, i32))
-    return k.value(arith.ShLIOp(byte, k.constant(8 * lane, i32))) if lane else byte
+@kernel
+def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> None:
+    """`word[n, b, h, w] = x[n, 4 b, h, w] | x[n, 4 b + 1, h, w] << 8 | ..`, in which lanes are pixels of a row."""
+    for batch, block, row, column in parallel(dims(op.output.type)[:-1]):
+
+        def byte(lane: int) -> Value:
+            """The byte of a lane at its place in the word; zero beyond the last channel."""
+            channel, is_certain = block * _WORD + lane, count % _WORD == 0 or count <= _WORD
+            safe = channel if is_certain else min(channel, count - 1)
+            loaded = builder().ready(Elements(op.input)[batch, safe, row, column])
+            found = emit(arith.ExtUIOp(loaded, i32))
+            found = found if is_certain or channel < count else constant(0, i32)
+            return found << 8 * lane if lane else found
+
+        word = byte(0)
+        for lane in static_range(1, min(_WORD, count)):
+            word = word | byte(lane)
+        strided(words, *[stride(step) for step in steps])[batch, block, row, column] = word

@@ -7,20 +7,19 @@ parallel (.., chunks of pixels) {
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import UnitAttr, f32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
-from mlirt.dialects.kernel.core import ParallelOp, YieldOp
-from mlirt.dialects.kernel.tile import TileForEachOp
-from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_row_major, rank, row_length
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.tile_words import elements, load_transposed, tasks
+from mlirt.kernels.lib.language.words import ceil_div, constant, place
 from mlirt.kernels.lib.loops.block_lanes import surplus
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
@@ -52,7 +51,7 @@ def lower(op: ReformatOp, lowering: Lowering) -> bool:
     if found is None:
         return False
     k = lowering.kernel("reformat_transposed")
-    _Transposed(k, found, lowering).write()
+    build(k, _Transposed(k, found, lowering).write)
     k.finish(op)
     return True
 
@@ -83,63 +82,41 @@ class _Transposed:
     """The kernel of one copy."""
 
     def __init__(self, k: KernelBuilder, blocks: Blocks, lowering: Lowering) -> None:
-        self.k, self.blocks, self.nest = k, blocks, blocks.nest
-        self.code = NestCode(k, blocks.nest)
+        self.blocks, self.code = blocks, NestCode(k, blocks.nest)
         self.lanes = lowering.target.vector_bits // 32
         self.channel = k.stride(blocks.channel)
         self.pixels = k.size(blocks.nest.extents[-1])
         self.count = None if blocks.surplus is None else k.size(blocks.surplus)
 
+    @kernel
     def write(self) -> None:
-        k, size = self.k, self.lanes * _SQUARES
-        extents = [k.size(extent) for extent in self.nest.extents[:-1]]
-        tasks = ParallelOp([*extents, k.size(ceil_div(self.nest.extents[-1], size))])
-        tasks.attributes["workers"] = UnitAttr()
-        with k.inside(tasks.body.block):
-            *outer, chunk = tasks.body.block.args
-            start = k.mul(chunk, size)
-            left = None if self.count is None else self._channels_left(self.count, list(outer))
+        lanes, size, (*extents, length) = self.lanes, self.lanes * _SQUARES, self.blocks.nest.extents
+        for *outer, chunk in tasks([*extents, ceil_div(length, size)]):
+            start, channels = chunk * size, None
+            if self.count is not None:  # how many channels the block has
+                channels = place(min(self.count - self.code.original(1, outer) * lanes, lanes))
+            for number in range(ceil_div(min(self.pixels - start, size), lanes)):
+                self._square([*outer, start + number * lanes], channels)
 
-            def square(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-                self._square([*outer, k.add(start, k.mul(number, self.lanes))], left)
-                return []
-
-            k.loop(k.ceil_div(k.min(k.sub(self.pixels, start), size), self.lanes), [], square)
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(tasks)
-
-    def _channels_left(self, count: SSAValue, outer: list[SSAValue]) -> SSAValue:
-        """How many channels a block has."""
-        k, block = self.k, self.code.original(1, outer)
-        return k.min(k.sub(count, k.mul(block, self.lanes)), self.lanes)
-
-    def _square(self, at: list[SSAValue], channels: SSAValue | None) -> None:
+    @kernel
+    def _square(self, at: Sequence[Value], channels: Value | None) -> None:
         """A whole square, or the part of it that there is."""
-        k = self.k
-        pixels = k.sub(self.pixels, at[-1])
-        fits = k.compare("sge", pixels, self.lanes)
-        if channels is not None:
-            fits = k.value(arith.AndIOp(fits, k.compare("eq", channels, self.lanes)))
-        k.either(
-            fits,
-            lambda: self._transpose(at, None, None),
-            lambda: self._transpose(at, channels, k.min(pixels, self.lanes)),
-        )
+        pixels = self.pixels - at[-1]
+        if pixels >= self.lanes and (channels is None or channels == self.lanes):
+            self._transpose(at, None, None)
+        else:
+            self._transpose(at, channels, place(min(pixels, self.lanes)))
 
-    def _transpose(self, at: list[SSAValue], channels: SSAValue | None, pixels: SSAValue | None) -> None:
-        k, enters = self.k, self.blocks.enters
+    @kernel
+    def _transpose(self, at: Sequence[Value], channels: Value | None, pixels: Value | None) -> None:
+        code, enters = self.code, self.blocks.enters
         source, target = (0, 1) if enters else (1, 0)
-        step = k.index(self.channel if enters else self.code.step(1, len(at) - 1))
-        rows, valid = (channels, pixels) if enters else (pixels, None)
-        load = TileLoadTransposedOp(
-            self.code.pointer(source), self.code.linear(source, at), step, self.lanes, rows, valid
+        step, across = (
+            (self.channel, code.step(1, len(at) - 1)) if enters else (code.step(1, len(at) - 1), self.channel)
         )
-        each = TileForEachOp(k.value(load), *((pixels, None) if enters else (channels, pixels)))
-        element, row, _, lane = each.body.block.args
-        with k.inside(each.body.block):
+        rows, valid = (channels, pixels) if enters else (pixels, None)
+        square = load_transposed(code.pointer(source), code.linear(source, at), step, self.lanes, rows, valid)
+        for element, row, _, lane in elements(square, *((pixels, None) if enters else (channels, pixels))):
             if enters and channels is not None:
-                element = k.select(k.compare("slt", lane, channels), element, k.constant(0.0, f32))
-            across = self.code.step(1, len(at) - 1) if enters else self.channel
-            self.code.store(element, target, at, [(row, across), (lane, 1)])
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
+                element = element if lane < channels else constant(0.0, f32)
+            code.store(element, target, at, [(row, across), (lane, 1)])

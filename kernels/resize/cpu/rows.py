@@ -12,21 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import UnitAttr, f32, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32, i32
 
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.interpolation import ResizeKind
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
-from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.dialects.tensor_types import dims, element_of, is_float
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.nest_words import Places
+from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
+from mlirt.kernels.lib.language.words import clamp, constant, extent, static_range, strided
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
-from mlirt.kernels.lib.loops.row_lanes import along_row
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
 OPS = (ResizeOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 10
+
+# Places of a row of the input along the axes but the last one, and its weight.
+_Row: TypeAlias = tuple[list[Value], Value]
 
 # Elements of a row of the input that a worker keeps.
 _KEPT = 4096
@@ -62,7 +64,7 @@ def lower(op: ResizeOp, lowering: Lowering) -> bool:
     if nest is None:
         return False
     k = lowering.kernel("resize_rows")
-    _Rows(k, op, nest, tables, lowering).write()
+    build(k, _Rows(k, op, nest, tables, lowering).write)
     k.finish(op)
     return True
 
@@ -104,8 +106,7 @@ class _Rows:
     def __init__(self, k: KernelBuilder, op: ResizeOp, nest: Nest, tables: Sequence[Table], lowering: Lowering) -> None:
         import numpy as np
 
-        self.k, self.op, self.nest = k, op, nest
-        self.code = NestCode(k, nest)
+        self.op, self.nest, self.code = op, nest, NestCode(k, nest)
         self.lanes = lowering.target.vector_bits // 32
         *self.across, self.along = tables
         self.places = [k.weights(np.ascontiguousarray(one.places, np.int64), "resize.places") for one in self.across]
@@ -119,70 +120,62 @@ class _Rows:
         self.length, self.width = (k.size(dims(one.type)[self.along.axis]) for one in (op.input, op.output))
         self.last = k.to_integer(k.sub(self.length, 1), i32)
         if op.kind.data is not ResizeKind.NEAREST:
-            self.kept = k.value(WorkerMemoryOp(f32, _KEPT))
+            self.kept = build(k, worker_memory, f32, _KEPT)
 
+    @kernel
     def write(self) -> None:
-        k = self.k
-        tasks = ParallelOp([k.size(extent) for extent in self.nest.extents[:-1]] or [k.size(1)])
-        tasks.attributes["workers"] = UnitAttr()
-        with k.inside(tasks.body.block):
-            outer = list(tasks.body.block.args)[: len(self.nest.extents) - 1]
+        extents, width = list(self.nest.extents[:-1]), len(self.nest.extents) - 1
+        for loops in tasks(extents or [1]):
+            outer = loops[:width]
             rows = self._rows(outer)
             if self.op.kind.data is ResizeKind.NEAREST:
-                along_row(self.k, self.width, self.lanes, lambda lane: self._pick(outer, rows[0][0], lane))
+                for lane in lane_loop(self.width, self.lanes):
+                    more = [*self._moved(rows[0][0]), (self._place(0, lane), 1)]
+                    self.code.store(self.code.load(0, outer, more), 1, outer, [(lane, 1)])
             else:
-                along_row(self.k, self.length, self.lanes, lambda lane: self._keep(outer, rows, lane))
-                along_row(self.k, self.width, self.lanes, lambda lane: self._sample(outer, lane))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(tasks)
+                for lane in lane_loop(self.length, self.lanes):
+                    self._keep(outer, rows, lane)
+                for lane in lane_loop(self.width, self.lanes):
+                    self._sample(outer, lane)
 
-    def _rows(self, outer: Sequence[SSAValue]) -> list[tuple[list[SSAValue], SSAValue]]:
+    @kernel
+    def _rows(self, outer: Sequence[Value]) -> list[_Row]:
         """The rows of the input that a row of the result looks at: their places along the other axes, and weights."""
-        k, rows = self.k, list[tuple[list[SSAValue], SSAValue]]([([], self.k.constant(1.0, f32))])
+        rows: list[_Row] = [([], constant(1.0, f32))]
         for table, places, weights in zip(self.across, self.places, self.weights, strict=True):
             position = outer[self.nest.groups.index((table.axis,))]
-            taps = [
-                (
-                    k.clamp(
-                        k.from_integer(k.value(LoadOp(places, [position, k.constant(tap)], [k.size(table.taps), 1]))),
-                        k.size(dims(self.op.input.type)[table.axis]),
-                    ),
-                    k.value(LoadOp(weights, [position, k.constant(tap)], [k.size(table.taps), 1])),
-                )
-                for tap in range(table.taps)
-            ]
-            rows = [
-                ([*before, place], k.value(arith.MulfOp(weight, own))) for before, weight in rows for place, own in taps
-            ]
+            taps = [self._tap(table, places, weights, position, tap) for tap in static_range(table.taps)]
+            rows = [([*before, place], weight * own) for before, weight in rows for place, own in taps]
         return rows
 
-    def _pick(self, outer: Sequence[SSAValue], places: list[SSAValue], lane: SSAValue) -> None:
-        more = [*zip(places, self.steps, strict=True), (self._place(0, lane), 1)]
-        self.code.store(self.code.load(0, outer, more), 1, outer, [(lane, 1)])
+    @kernel
+    def _tap(self, table: Table, places: Value, weights: Value, position: Value, tap: int) -> tuple[Value, Value]:
+        """The place and the weight of a tap of a sample along an axis."""
+        found = builder().from_integer(strided(places, extent(table.taps), 1)[position, tap])
+        place = clamp(found, extent(dims(self.op.input.type)[table.axis]))
+        return place, strided(weights, extent(table.taps), 1)[position, tap]
 
-    def _place(self, tap: int, lane: SSAValue) -> SSAValue:
+    def _moved(self, places: Sequence[Value]) -> Places:
+        return list(zip(places, self.steps, strict=True))
+
+    @kernel
+    def _place(self, tap: int, lane: Value) -> Value:
         """Where a sample has a tap along the row."""
-        k = self.k
-        place = k.value(LoadOp(self.row_places, [k.mul(self.width, tap), lane], [1, 1]))
-        below = k.value(arith.MinSIOp(place, self.last))
-        return k.from_integer(k.value(arith.MaxSIOp(below, k.constant(0, i32))))
+        found = strided(self.row_places, 1, 1)[self.width * tap, lane]
+        return builder().from_integer(value_of(max(min(found, self.last), 0)))
 
-    def _keep(self, outer: Sequence[SSAValue], rows: list[tuple[list[SSAValue], SSAValue]], lane: SSAValue) -> None:
-        k, total = self.k, None
-        for places, weight in rows:
-            more = [*zip(places, self.steps, strict=True), (lane, 1)]
-            value = self.code.read(0, f32, outer, more)
-            value = k.value(arith.MulfOp(value, weight)) if places else value
-            total = value if total is None else k.value(arith.AddfOp(total, value))
-        assert total is not None
-        k.insert(StoreOp(total, self.kept, [lane], [1]))
+    @kernel
+    def _keep(self, outer: Sequence[Value], rows: Sequence[_Row], lane: Value) -> None:
+        """What the rows of the input come to together."""
+        numbers = [self.code.read(0, f32, outer, [*self._moved(places), (lane, 1)]) for places, _ in rows]
+        weighted = [
+            number * weight if places else number for number, (places, weight) in zip(numbers, rows, strict=True)
+        ]
+        self.kept[lane] = sum(weighted)
 
-    def _sample(self, outer: Sequence[SSAValue], lane: SSAValue) -> None:
-        k, total = self.k, None
-        for tap in range(self.along.taps):
-            value = k.value(LoadOp(self.kept, [self._place(tap, lane)], [1]))
-            weight = k.value(LoadOp(self.row_weights, [k.mul(self.width, tap), lane], [1, 1]))
-            value = k.value(arith.MulfOp(value, weight))
-            total = value if total is None else k.value(arith.AddfOp(total, value))
-        assert total is not None
-        self.code.write(total, f32, 1, outer, [(lane, 1)])
+    @kernel
+    def _sample(self, outer: Sequence[Value], lane: Value) -> None:
+        """A sample along the row."""
+        taps, weights = static_range(self.along.taps), strided(self.row_weights, 1, 1)
+        total = sum([self.kept[self._place(tap, lane)] * weights[self.width * tap, lane] for tap in taps])
+        self.code.write(value_of(total), f32, 1, outer, [(lane, 1)])

@@ -5,6 +5,7 @@ parallel (n, c, row, some columns) { load the columns; for each copy of the row 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, prod
@@ -64,7 +65,7 @@ def lower(op: ResizeOp, lowering: Lowering) -> bool:
     return True
 
 
-def _repeat(k: KernelBuilder, op: ResizeOp, found: Repetition, loops: list[SSAValue]) -> None:
+def _repeat(k: KernelBuilder, op: ResizeOp, found: Repetition, loops: Sequence[SSAValue]) -> None:
     """What a thread does."""
     width, wide, repeats = found.width, found.wide, found.repeats
     places = [*loops[:-1], k.mul(loops[-1], width)]

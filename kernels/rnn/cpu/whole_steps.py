@@ -12,9 +12,10 @@ from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import build, value_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cpu.scratch import Scratch
-from mlirt.kernels.rnn.hidden_steps import HiddenSteps
+from mlirt.kernels.rnn.hidden_steps import steps_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,17 +48,17 @@ class WholeSteps:
     def round(self, hidden: Scratch, n: SSAValue, units: SSAValue, width: int, lanes: Lanes) -> None:
         """Write the hidden state of sequence `n` in steps."""
         k = self.k
-        steps = HiddenSteps.of(k, units, lambda unit: hidden.load([n, unit]), width)
+        steps = build(k, steps_of, units, lambda unit: value_of(hidden.load([n, unit])), width)
         self._sizes.store(steps.size, [n])
         if self._depth_sums is not None:
             self._zeros.store(k.scalars(i32).cast(steps.zero, f32), [n])
 
         def write(unit: SSAValue) -> None:
-            number = hidden.load([n, unit])
+            number = value_of(hidden.load([n, unit]))
             if self.word == 1:
-                self.memory.store(steps.of_number(number), [n, unit])
+                self.memory.store(build(k, steps.of_number, number), [n, unit])
             else:
-                place = k.scalars(_BYTE).cast(steps.place_of(number), f32)
+                place = k.scalars(_BYTE).cast(build(k, steps.place_of, number), f32)
                 self.memory.store(k.typed(place, _BYTE), [n, unit])
 
         lanes(write)

@@ -100,7 +100,7 @@ class CellInRegisters:
         new = k.inline(self.op.cell, [*self._wide(loaded), *accumulators, *states, *self.extras], [])
         if active is None:
             return new, new[0]
-        kept = [k.value(SelectOp(active, one, old)) for one, old in zip(new, states, strict=True)]
+        kept: list[SSAValue] = [k.value(SelectOp(active, one, old)) for one, old in zip(new, states, strict=True)]
         return kept, k.value(SelectOp(active, new[0], k.constant(0, f32)))
 
     def scaled(self, accumulators: Sequence[SSAValue], size: SSAValue) -> list[SSAValue]:

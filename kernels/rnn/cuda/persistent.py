@@ -25,6 +25,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import build, value_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cuda.cell_in_registers import CellInRegisters, Place, fits_narrow, values_where
 from mlirt.kernels.rnn.cuda.persistent_exchange import Exchange, new_words
@@ -197,7 +198,8 @@ class _Steps:
         self.exchanges[which].receive(flag, hidden[which])
         k.insert(BarrierOp())
         if self.in_steps is not None:
-            size = put_in_steps(k, self.shape, hidden[which], self.in_steps, self.products.size, self.thread)
+            places = value_of(hidden[which]), value_of(self.in_steps)
+            size = build(k, put_in_steps, self.shape, *places, self.products.size, value_of(self.thread))
             k.insert(BarrierOp())
             factor = self.in_steps
         self.products.multiply(factor)

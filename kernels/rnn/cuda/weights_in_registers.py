@@ -51,7 +51,9 @@ class MatrixUnitRows:
             for j in range(columns)
         ]
         count = min(chains, self.steps)
-        accumulators = [k.value(FillFragmentOp(k.constant(0, f32), 4 * shape.tiles * columns)) for _ in range(count)]
+        accumulators: list[SSAValue] = [
+            k.value(FillFragmentOp(k.constant(0, f32), 4 * shape.tiles * columns)) for _ in range(count)
+        ]
         for step, left in enumerate(self.weights):
             right = self._right(loaded, step)
             accumulators[step % count] = k.value(

@@ -10,6 +10,8 @@ for each row:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
@@ -18,7 +20,7 @@ from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.topk import TopkOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
 from mlirt.kernels.lib.language import build
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole, without_axis
@@ -70,9 +72,9 @@ class _Row:
         k: KernelBuilder,
         op: TopkOp,
         code: NestCode,
-        here: list[SSAValue],
+        here: Sequence[SSAValue],
         length: SSAValue,
-        steps: list[SSAValue | int],
+        steps: Sequence[Stride],
     ) -> None:
         self.k, self._code, self._here, self._steps = k, code, here, steps
         self.length, self._wanted = length, op.count()

@@ -20,7 +20,7 @@ from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_
 from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.tile_words import combine, fill
 from mlirt.kernels.lib.language.words import float_of, size
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (WindowOp,)

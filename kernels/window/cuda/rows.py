@@ -12,25 +12,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
-from xdsl.ir import SSAValue
-
+from mlirt.dialects import symbolic
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.symbolic import ceil_div, floor_div, product
+from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.thread_rows.row_cells import RowCells, RowReader, row_cells
 from mlirt.kernels.lib.cuda.thread_rows.row_results import RowResults
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
-from mlirt.kernels.lib.loops.rows import whole
-from mlirt.kernels.lib.loops.taps import AxisCode
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, parallel, static_range
+from mlirt.kernels.lib.loops.loop_nest import NestCode, collapse
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
+from mlirt.kernels.lib.nests.taps import AxisCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.window.combination import Combination, has_nearest, strip_lines
 from mlirt.kernels.window.cuda.means import Means
-from mlirt.kernels.window.generic import window_axes
+from mlirt.kernels.window.generic import window_axes, window_nest
 
 OPS = (WindowOp,)
 TARGETS = frozenset({"cuda"})
@@ -92,17 +91,11 @@ class _Rows:
     """The kernel of one pooling layer."""
 
     def __init__(self, op: WindowOp, block: Block, lowering: Lowering) -> None:
-        self.op, self.block, places, space = op, block, lowering.placements, dims(op.output.type)
+        self.op, self.block = op, block
         self.k = k = lowering.kernel("window")
         self.parts, self.axes = Combination(k, op), window_axes(op)
-        extras = [
-            affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)
-        ]
-        steps = whole(op.input, lowering).steps
-        kept = tuple(0 if axis in op.axes() else step for axis, step in enumerate(steps))
         needed = indices_in(op.epilogue) | set(op.axes())
-        nest = Nest.of(space, [Affine(op.input, kept), *extras, whole(op.output, lowering)]).ordered(-1)
-        self.code = NestCode(k, collapse(nest, frozenset(needed)))
+        self.code = NestCode(k, collapse(window_nest(op, lowering), frozenset(needed)))
         self.arithmetic = [AxisCode(k, axis, 1 if number else block.rows) for number, axis in enumerate(self.axes)]
         self.means = Means(k, op, self.axes, self.arithmetic)
         self.reader = RowReader(k, block.cells, self.code.pointer(0))
@@ -113,93 +106,77 @@ class _Rows:
         self.results = RowResults(self.code, self.column_loop, block.cells.results, op.epilogue, lowering)
 
     def write(self) -> None:
-        k, rows, columns = self.k, self.block.rows, self.block.cells.results
-        extents = self.code.extents()
-        extents[self.column_loop] = floor_div(extents[self.column_loop], columns)
-        height = 1 if self.row_loop is None else extents[self.row_loop]
+        build(self.k, self._write)
+        self.k.finish(self.op)
+
+    @kernel
+    def _write(self) -> None:
+        extents, rows, columns = self.code.extents(), self.block.rows, self.block.cells.results
+        extents[self.column_loop] = symbolic.floor_div(extents[self.column_loop], columns)
         if self.row_loop is not None:
-            extents[self.row_loop] = ceil_div(height, rows)
-        with k.parallel(extents) as loops:
+            extents[self.row_loop] = ceil_div(self.axes[0].output, rows)
+        for loops in parallel(extents):
             at = [*loops]
-            at[self.column_loop] = k.mul(loops[self.column_loop], columns)
-            starts = [self.arithmetic[-1].start(k.add(at[self.column_loop], column)) for column in range(columns)]
+            at[self.column_loop] = loops[self.column_loop] * columns
+            starts = [self.arithmetic[-1].start(at[self.column_loop] + column) for column in range(columns)]
             if self.row_loop is None:
-                self._finish(at, self._line(loops, None, loops[self.column_loop]), None, starts)
+                self._finish(at, self._line(loops, None), None, starts)
             else:
-                at[self.row_loop] = first = k.mul(loops[self.row_loop], rows)
-                self._strip(loops, at, first, starts, is_multiple(height, rows))
-        k.finish(self.op)
+                at[self.row_loop] = loops[self.row_loop] * rows
+                self._strip(loops, at, self.row_loop, starts)
 
-    def _strip(
-        self, loops: Sequence[SSAValue], at: list[SSAValue], first: SSAValue, starts: Sequence[SSAValue], fits: bool
-    ) -> None:
-        """The rows of the result from the `first` one on."""
-        k, axis, code, row_loop = self.k, self.axes[0], self.arithmetic[0], self.row_loop
-        assert row_loop is not None
-        start, lines = code.start(first), dict[int, list[SSAValue]]()
-        for number in strip_lines(axis, self.block.rows):
-            lines[number] = self._line(loops, k.add(start, number), loops[self.column_loop])
-        assert isinstance(axis.size, int)
-        for row in range(self.block.rows):
-            own = [lines[row * axis.stride + tap * axis.dilation] for tap in range(axis.size)]
+    @kernel
+    def _strip(self, loops: Sequence[Value], at: Sequence[Value], row_loop: int, starts: Sequence[Value]) -> None:
+        """Rows of the result from the place `at` on."""
+        axis, rows = self.axes[0], self.block.rows
+        first, start = at[row_loop], self.arithmetic[0].start(at[row_loop])
+        lines = {number: self._line(loops, start + number) for number in strip_lines(axis, rows)}
+        for row in static_range(rows):
+            own = [lines[row * axis.stride + tap * axis.dilation] for tap in range(axis.known_size)]
             here = [*at]
-            here[row_loop] = k.add(first, row)
+            here[row_loop] = first + row
+            if row == 0 or is_multiple(axis.output, rows) or here[row_loop] < extent(axis.output):
+                totals = [self.parts.of(*column) for column in zip(*own, strict=True)]
+                self._finish(here, totals, start + row * axis.stride, starts)
 
-            def finish(own: list[list[SSAValue]] = own, here: list[SSAValue] = here, row: int = row) -> None:
-                totals = [reduce(self.parts.of, column) for column in zip(*own, strict=True)]
-                self._finish(here, totals, k.add(start, row * axis.stride), starts)
-
-            if fits or row == 0:
-                finish()
-            else:
-                k.when(k.compare("slt", here[row_loop], k.size(axis.output)), finish)
-
-    def _line(self, loops: Sequence[SSAValue], line: SSAValue | None, block: SSAValue) -> list[SSAValue]:
+    @kernel
+    def _line(self, loops: Sequence[Value], line: Value | None) -> list[Value]:
         """What the window of each column combines of a line of the input."""
-        k, cells = self.k, self.block.cells
-        before = self.code.linear(0, loops)
-        inside = None
+        cells, before, inside = self.block.cells, value_of(self.code.linear(0, loops)), True
         if line is not None:
-            place, inside = self.arithmetic[0].place(line, k.constant(0))
-            if inside is not None and self.parts.is_max and has_nearest(self.axes[0]):
-                place, inside = k.clamp(place, k.size(self.axes[0].length)), None
-            before = k.add(before, k.mul(place, self.line_step))
-        found = self.reader.read(before, inside, block)
+            place, inside = self.arithmetic[0].place(line, 0)
+            if inside is not True and self.parts.is_max and has_nearest(self.axes[0]):
+                place, inside = clamp(place, extent(self.axes[0].length)), True
+            before = before + place * self.line_step
+        found = self.reader.read(before, inside, loops[self.column_loop])
         part = {number: self._part(*found[number]) for number in cells.numbers()}
-        size = self.axes[-1].size
-        assert isinstance(size, int)
-        return [
-            reduce(self.parts.of, [part[cells.number(column, tap)] for tap in range(size)])
-            for column in range(cells.results)
-        ]
+        size = self.axes[-1].known_size
+        taps = [[cells.number(column, tap) for tap in range(size)] for column in range(cells.results)]
+        return [self.parts.of(*[part[number] for number in own]) for own in taps]
 
-    def _part(self, element: SSAValue, inside: SSAValue | None) -> SSAValue:
+    @kernel
+    def _part(self, element: Value, inside: bool) -> Value:
         """A cell as a part of a window; what is outside is zero, which changes no sum."""
-        if inside is not None and self.parts.is_max:
-            element = self.k.select(inside, element, self.parts.outside)
-        return self.parts.part(element)
+        return self.parts.part(element if inside or not self.parts.is_max else self.parts.outside)
 
+    @kernel
     def _finish(
-        self, at: Sequence[SSAValue], totals: Sequence[SSAValue], start: SSAValue | None, starts: Sequence[SSAValue]
+        self, at: Sequence[Value], totals: Sequence[Value], start: Value | None, starts: Sequence[Value]
     ) -> None:
         """The results of a row from its combined windows."""
         totals = [self.parts.total(total) for total in totals]
-        self.results.store(at, totals if self.parts.is_max else self._mean_of_each(totals, start, starts))
+        if not self.parts.is_max:
+            rows = [] if start is None else [self.means.count(0, start)]
+            counts = [self._column_count(column, one) for column, one in enumerate(starts)]
+            totals = self.means.of(totals, [[*rows, count] for count in counts])
+        self.results.store(at, totals)
 
-    def _mean_of_each(
-        self, totals: Sequence[SSAValue], start: SSAValue | None, starts: Sequence[SSAValue]
-    ) -> list[SSAValue]:
-        """The means of a row from its sums."""
-        rows = [] if start is None else [self.means.count(0, start)]
-        counts = [self._column_count(column, one) for column, one in enumerate(starts)]
-        return self.means.of(totals, [[*rows, count] for count in counts])
-
-    def _column_count(self, column: int, start: SSAValue) -> SSAValue:
+    @kernel
+    def _column_count(self, column: int, start: Value) -> Value:
         """How many cells of a column's window count in a row: all of them where no thread's window reaches outside."""
         cells, axis = self.block.cells, self.axes[-1]
-        assert isinstance(axis.size, int)
         first = cells.number(column, 0)
-        if cells.is_inside(first, cells.number(column, axis.size - 1) - first + 1):
+        if cells.is_inside(first, cells.number(column, axis.known_size - 1) - first + 1):
             return self.arithmetic[-1].taps
         return self.means.count(len(self.axes) - 1, start)
 

@@ -11,25 +11,28 @@ place of one outside, which is in the window as well: no load waits for a condit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
 from math import inf, prod
-
-from xdsl.ir import SSAValue
+from typing import TypeAlias
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
-from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of
+from mlirt.dialects.symbolic import product
+from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import Stride
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
-from mlirt.kernels.lib.loops.rows import whole
-from mlirt.kernels.lib.loops.taps import AxisCode
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language.nest_words import original_indices
+from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, inline, parallel, static_range
+from mlirt.kernels.lib.loops.loop_nest import NestCode, collapse
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
+from mlirt.kernels.lib.nests.taps import AxisCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.window.combination import Combination, has_nearest, strip_lines
 from mlirt.kernels.window.cuda.means import Means
-from mlirt.kernels.window.generic import window_axes
+from mlirt.kernels.window.generic import window_axes, window_nest
+
+# Where a tap reads along an axis, and whether that is inside of the input.
+_Cell: TypeAlias = tuple[Value, bool]
 
 OPS = (WindowOp,)
 TARGETS = frozenset({"cuda"})
@@ -69,71 +72,62 @@ class _Strips:
     """The kernel of one pooling layer."""
 
     def __init__(self, op: WindowOp, rows: int, lowering: Lowering) -> None:
-        self.op, self.rows, places, space = op, rows, lowering.placements, dims(op.output.type)
+        self.op, self.rows = op, rows
         self.k = k = lowering.kernel("window")
         self.axes = window_axes(op)
         self.parts = Combination(k, op)
-        extras = [
-            affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)
-        ]
-        steps = whole(op.input, lowering).steps
-        kept = tuple(0 if axis in op.axes() else step for axis, step in enumerate(steps))
-        nest = Nest.of(space, [Affine(op.input, kept), *extras, whole(op.output, lowering)]).ordered(-1)
         self.needed = indices_in(op.epilogue) | set(op.axes())
-        self.code = NestCode(k, collapse(nest, frozenset(self.needed)))
+        self.code = NestCode(k, collapse(window_nest(op, lowering), frozenset(self.needed)))
         self.arithmetic = [AxisCode(k, axis, 1 if number else rows) for number, axis in enumerate(self.axes)]
         self.means = Means(k, op, self.axes, self.arithmetic)
         self.steps: list[Stride] = [k.strides(op.input)[axis] for axis in op.axes()]
         self.place = self.code.nest.groups.index((op.axes()[0],))
 
     def write(self) -> None:
-        k, first = self.k, self.op.axes()[0]
-        extents = self.code.extents()
-        length = extents[self.place]
-        extents[self.place] = ceil_div(length, self.rows)
-        fits = isinstance(length, int) and length % self.rows == 0
-        with k.parallel(extents) as loops:
-            row = k.mul(loops[self.place], self.rows)
-            starts = [axis.start(self.code.original(at, loops)) for axis, at in zip(self.arithmetic, self.op.axes())]
-            starts[0] = self.arithmetic[0].start(row)
+        build(self.k, self._write)
+        self.k.finish(self.op)
+
+    @kernel
+    def _write(self) -> None:
+        extents, place, height = self.code.extents(), self.place, self.axes[0].output
+        extents[place] = ceil_div(height, self.rows)
+        is_whole = isinstance(height, int) and height % self.rows == 0
+        for loops in parallel(extents):
+            row = loops[place] * self.rows
+            others = zip(self.arithmetic[1:], self.op.axes()[1:], strict=True)
+            starts = [axis.start(value_of(self.code.original(at, loops))) for axis, at in others]
+            starts = [self.arithmetic[0].start(row), *starts]
             lines = self._all_lines(loops, starts)
-            for number_ in range(self.rows):
+            for number in static_range(self.rows):
                 at = [*loops]
-                at[self.place] = k.add(row, number_)
+                at[place] = row + number
+                if number == 0 or is_whole or at[place] < extent(height):
+                    self._finish(at, starts, lines, number)
 
-                def finish(at: list[SSAValue] = at, number_: int = number_) -> None:
-                    self._finish(at, starts, lines, number_)
-
-                if fits or number_ == 0:
-                    finish()
-                else:
-                    k.when(k.compare("slt", at[self.place], k.size(dims(self.op.output.type)[first])), finish)
-        k.finish(self.op)
-
-    def _all_lines(self, loops: Sequence[SSAValue], starts: Sequence[SSAValue]) -> dict[int, SSAValue]:
+    @kernel
+    def _all_lines(self, loops: Sequence[Value], starts: Sequence[Value]) -> dict[int, Value]:
         """For each line that the strip reads, what the window combines of it."""
-        k, offsets = self.k, strip_lines(self.axes[0], self.rows)
+        offsets = strip_lines(self.axes[0], self.rows)
+        found = self._taps(loops, starts, [], [self.parts.start for _ in offsets])
+        return dict(zip(offsets, found, strict=True))
 
-        def taps(axis: int, cells: list[tuple[SSAValue, SSAValue | None]], totals: list[SSAValue]) -> list[SSAValue]:
-            if axis < len(self.axes):
-                start, code, size = starts[axis], self.arithmetic[axis], self.axes[axis].size
+    @kernel
+    def _taps(
+        self, loops: Sequence[Value], starts: Sequence[Value], cells: Sequence[_Cell], totals: Sequence[Value]
+    ) -> Sequence[Value]:
+        """What the taps along the axes that have no cell yet add to the lines."""
+        axis = len(cells) + 1
+        if axis == len(self.axes):
+            offsets = strip_lines(self.axes[0], self.rows)
+            own = [[self._cell(0, starts[0] + offset, 0), *cells] for offset in offsets]
+            return [self._more(total, self._read(loops, one)) for one, total in zip(own, totals, strict=True)]
+        about = self.axes[axis]
+        is_unrolled = isinstance(about.size, int) and self._reads() <= _MAX_READS
+        for tap in static_range(about.known_size) if is_unrolled else range(self.arithmetic[axis].taps):
+            totals = self._taps(loops, starts, [*cells, self._cell(axis, starts[axis], tap)], totals)
+        return totals
 
-                def step(tap: SSAValue, accumulators: list[SSAValue]) -> list[SSAValue]:
-                    return taps(axis + 1, [*cells, self._cell(axis, start, tap)], accumulators)
-
-                if not isinstance(size, int) or self._reads() > _MAX_READS:
-                    return k.loop(code.taps, totals, step)
-                for tap in range(size):
-                    totals = step(k.constant(tap), totals)
-                return totals
-            return [
-                self._more(total, self._read(loops, [self._cell(0, k.add(starts[0], offset), None), *cells]))
-                for offset, total in zip(offsets, totals, strict=True)
-            ]
-
-        return dict(zip(offsets, taps(1, [], [self.parts.start] * len(offsets)), strict=True))
-
-    def _more(self, total: SSAValue, part: SSAValue) -> SSAValue:
+    def _more(self, total: Value, part: Value) -> Value:
         return part if total is self.parts.start else self.parts.of(total, part)
 
     def _reads(self) -> float:
@@ -141,37 +135,36 @@ class _Strips:
         sizes = [axis.size if isinstance(axis.size, int) else inf for axis in self.axes[1:]]
         return len(strip_lines(self.axes[0], self.rows)) * prod(sizes)
 
-    def _cell(self, axis: int, start: SSAValue, tap: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
-        """Where a tap reads along an axis, and the condition under which it does (None: always)."""
-        code, about = self.arithmetic[axis], self.axes[axis]
-        place, inside = code.place(start, self.k.constant(0) if tap is None else tap)
+    @kernel
+    def _cell(self, axis: int, start: Value, tap: Index) -> _Cell:
+        """Where a tap reads along an axis, and the condition under which it does."""
+        about = self.axes[axis]
+        place, inside = self.arithmetic[axis].place(start, tap)
         # Along neighbours in memory a condition keeps each thread at one of them.
-        is_free = self.op.kind.data is WindowKind.MAX and has_nearest(about) and self.steps[axis] != 1
-        if inside is None or not is_free:
+        is_free = self.parts.is_max and has_nearest(about) and self.steps[axis] != 1
+        if inside is True or not is_free:
             return place, inside
-        return self.k.clamp(place, self.k.size(about.length)), None
+        return clamp(place, extent(about.length)), True
 
-    def _read(self, loops: Sequence[SSAValue], cells: Sequence[tuple[SSAValue, SSAValue | None]]) -> SSAValue:
-        k = self.k
+    @kernel
+    def _read(self, loops: Sequence[Value], cells: Sequence[_Cell]) -> Value:
         more = [(place, step) for (place, _), step in zip(cells, self.steps, strict=True)]
-        valid = reduce(k.both, [inside for _, inside in cells])
-        return self.parts.part(k.guarded(valid, lambda: self.code.load(0, loops, more), self.parts.outside))
+        value = self.parts.outside
+        if all(inside for _, inside in cells):
+            value = value_of(self.code.load(0, loops, more))
+        return self.parts.part(value)
 
-    def _finish(self, at: Sequence[SSAValue], starts: Sequence[SSAValue], lines: dict[int, SSAValue], row: int) -> None:
+    @kernel
+    def _finish(self, at: Sequence[Value], starts: Sequence[Value], lines: Mapping[int, Value], row: int) -> None:
         """The result of a row of the strip."""
-        k, op, code, about = self.k, self.op, self.code, self.axes[0]
-        assert isinstance(about.size, int)
-        total = reduce(self.parts.of, [lines[row * about.stride + tap * about.dilation] for tap in range(about.size)])
+        op, code, about = self.op, self.code, self.axes[0]
+        total = self.parts.of(*[lines[row * about.stride + tap * about.dilation] for tap in range(about.known_size)])
         total = self.parts.total(total)
         if op.kind.data is WindowKind.AVERAGE:
-            places = [k.add(starts[0], row * about.stride), *starts[1:]]
-            counts = [self.means.count(axis, place) for axis, place in enumerate(places)]
-            (total,) = self.means.of([total], [counts])
-        scalars = [total, *(code.load(1 + position, at) for position in range(len(op.extras)))]
-        indices = [
-            code.original(axis, at) if axis in self.needed else at[0] for axis in range(len(dims(op.output.type)))
-        ]
-        (value,) = k.inline(op.epilogue, scalars, indices)
+            places = [starts[0] + row * about.stride, *starts[1:]]
+            (total,) = self.means.of([total], [[self.means.count(axis, at) for axis, at in enumerate(places)]])
+        scalars = [total, *[code.load(1 + one, at) for one in range(len(op.extras))]]
+        (value,) = inline(op.epilogue, scalars, original_indices(code, self.needed, at, rank(op.output.type)))
         code.store(value, 1 + len(op.extras), at)
 
 

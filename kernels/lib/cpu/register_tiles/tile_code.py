@@ -18,9 +18,10 @@ from mlirt.dialects.kernel.tile_pooling import TileMapOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
-from mlirt.kernels.lib.loops.block_lanes import LaneMask
+from mlirt.kernels.lib.language import build, value_of
+from mlirt.kernels.lib.language.nest_words import masked
 from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 _WHOLE = 2.0**24
@@ -114,9 +115,10 @@ class TileCode(NamedCode):
                 value = k.value(arith.MulfOp(value, factor))
             if not is_final:
                 value = self._through_epilogue(value, spans, inside)
-            mask = LaneMask(k, self.op.output.type, lambda axis: self._index(spans[axis], inside))
+            type_ = self.op.output.type
+            value = build(k, masked, value_of(value), type_, lambda axis: self._index(spans[axis], inside))
             buffer, places, steps = self._place(self.out, spans, inside)
-            k.insert(StoreOp(mask.apply(value), buffer, places, steps))
+            k.insert(StoreOp(value, buffer, places, steps))
             k.insert(YieldOp(operands=[[]]))
         k.insert(each)
 
@@ -180,5 +182,5 @@ class TileCode(NamedCode):
         key = (one.steps, axis, factor)
         if key not in self._strides:
             stride = self.k.stride(step)
-            self._strides[key] = stride if isinstance(stride, int) else self.named(stride, f"step_{axis}")
+            self._strides[key] = stride if isinstance(stride, int) else self.k.named(stride, f"step_{axis}")
         return self._strides[key]

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
-from mlirt.kernels.lib.loops.taps import Axis
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.simt_words import Access, element_at, load_fragment
+from mlirt.kernels.lib.language.words import is_inside, static_range
+from mlirt.kernels.lib.nests.taps import Axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _MAX_ACCESS_BYTES = 16  # bytes of an access
@@ -87,29 +89,24 @@ def row_cells(source: SSAValue, along: int, axis: Axis, most: int, lowering: Low
 class RowReader:
     """Reads the cells of rows in a kernel."""
 
-    def __init__(self, k: KernelBuilder, cells: RowCells, memory: SSAValue) -> None:
-        self.k, self.cells, self.memory = k, cells, memory
-        self.length = k.size(cells.axis.length)
+    def __init__(self, k: KernelBuilder, cells: RowCells, memory: Value) -> None:
+        self.cells, self.memory, self.length = cells, memory, k.size(cells.axis.length)
 
-    def read(
-        self, row: SSAValue, inside: SSAValue | None, block: SSAValue
-    ) -> dict[int, tuple[SSAValue, SSAValue | None]]:
-        """Each cell that the `block`-th thread of a row needs, and whether it is in the input (None: surely).
+    @kernel
+    def read(self, row: Value, inside: bool, block: Value) -> dict[int, tuple[Value, bool]]:
+        """Each cell that the `block`-th thread of a row needs, and whether it is in the input.
 
         `row` is the index of the row's first cell; a row that is not `inside` has none. Other cells are zero.
         """
-        k, cells = self.k, self.cells
-        first = k.mul(block, cells.results * cells.axis.stride)
-        found: dict[int, tuple[SSAValue, SSAValue | None]] = {}
+        cells, found = self.cells, dict[int, tuple[Value, bool]]()
+        first = block * (cells.results * cells.axis.stride)
         for start, count in cells.pieces():
-            place = k.add(first, start) if start >= 0 else k.sub(first, -start)
-            own = None if cells.is_inside(start, count) else k.compare("ult", place, self.length)
-            valid = k.both(inside, own)
-            room = None if valid is None else k.select(valid, count, 0)
-            read = LoadFragmentOp(self.memory, k.add(row, place), range(count), valid=room, wide=count > 1)
-            loaded = k.value(read)
-            for lane in range(count):
-                found[start + lane] = k.value(FragmentElementOp(loaded, lane)), valid
+            place = first + start if start >= 0 else first - -start
+            valid = inside and (cells.is_inside(start, count) or is_inside(place, self.length))
+            room = None if valid is True else count if valid else 0
+            loaded = load_fragment(self.memory, row + place, Access(static_range(count), valid=room, wide=count > 1))
+            for lane in static_range(count):
+                found[start + lane] = element_at(loaded, lane), valid
         return found
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Region
 
-from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
+from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, rank
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.nest_words import original_indices
+from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment, store_fragment
+from mlirt.kernels.lib.language.words import inline, static_range
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
@@ -24,7 +26,6 @@ class RowResults:
 
     def __init__(self, code: NestCode, along: int, columns: int, epilogue: Region, lowering: Lowering) -> None:
         self.code, self.along, self.columns, self.epilogue = code, along, columns, epilogue
-        self.k = code.builder
         self.extras = range(1, len(code.nest.operands) - 1)
         self.wide = {extra for extra in self.extras if self._is_wide(code.nest.operands[extra], lowering)}
 
@@ -37,31 +38,33 @@ class RowResults:
         most = min(16, self.columns * byte_width(element))
         return widest_access(one.value, others, lowering, most) * byte_width(element) == most
 
-    def store(self, at: Sequence[SSAValue], totals: Sequence[SSAValue]) -> None:
+    @kernel
+    def store(self, at: Sequence[Value], totals: Sequence[Value]) -> None:
         """Store what the epilogue makes of the totals from a place of the nest on."""
-        k, code, results = self.k, self.code, list[SSAValue]()
+        code, results, target = self.code, list[Value](), len(self.code.nest.operands) - 1
         extras = [self._extra(extra, at) for extra in self.extras]
-        needed, target = indices_in(self.epilogue), len(code.nest.operands) - 1
-        axes = range(len(dims(code.nest.operands[target].value.type)))
+        axes = rank(code.nest.operands[target].value.type)
         for column, total in enumerate(totals):
             here = [*at]
-            here[self.along] = k.add(at[self.along], column)
-            indices = [code.original(axis, here) if axis in needed else here[0] for axis in axes]
-            results += k.inline(self.epilogue, [total, *(own[column] for own in extras)], indices)
-        values = k.value(FragmentOp(results))
-        k.insert(StoreFragmentOp(values, code.pointer(target), code.linear(target, at), range(self.columns), wide=True))
+            here[self.along] = at[self.along] + column
+            indices = original_indices(code, indices_in(self.epilogue), here, axes)
+            results = [*results, *inline(self.epilogue, [total, *[own[column] for own in extras]], indices)]
+        together = Access(static_range(self.columns), wide=True)
+        store_fragment(fragment(results), code.pointer(target), code.linear(target, at), together)
 
-    def _extra(self, extra: int, at: Sequence[SSAValue]) -> list[SSAValue]:
+    @kernel
+    def _extra(self, extra: int, at: Sequence[Value]) -> list[Value]:
         """An operand's element for each column."""
-        k, code, columns = self.k, self.code, self.columns
-        index, memory, step = code.linear(extra, at), code.pointer(extra), code.step(extra, self.along)
+        columns, index, memory = static_range(self.columns), self.code.linear(extra, at), self.code.pointer(extra)
+        step = self.code.step(extra, self.along)
         if known(step) == 0:
-            return [k.value(LoadOp(memory, [index], [1]))] * columns
+            element = memory[index]
+            return [element for _ in columns]
         if extra in self.wide:
-            read = k.value(LoadFragmentOp(memory, index, range(columns), wide=True))
-            return [k.value(FragmentElementOp(read, column)) for column in range(columns)]
-        places = [k.add(index, k.mul(k.constant(column), step)) for column in range(columns)]
-        return [k.value(LoadOp(memory, [place], [1])) for place in places]
+            read = load_fragment(memory, index, Access(columns, wide=True))
+            return [element_at(read, column) for column in columns]
+        places = [index + column * step for column in columns]
+        return [memory[place] for place in places]
 
 
 __all__ = ["RowResults"]

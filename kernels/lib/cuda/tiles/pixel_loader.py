@@ -18,7 +18,8 @@ from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.loops.convolution_operands import ConvolutionOperands
+from mlirt.kernels.lib.language import Value, build
+from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class _Row:
     """A pixel of the result: where its image starts, where its window starts, and whether there is such a pixel."""
 
     image: SSAValue
-    starts: list[SSAValue]
+    starts: Sequence[Value]
     exists: SSAValue | None
 
 
@@ -100,23 +101,23 @@ class PixelLoader(Loader):
         exists = None if whole else k.compare("slt", pixel, k.size(count))
         per_image = k.size(self.pixels.per_image)
         image, rest = k.div(pixel, per_image), k.rem(pixel, per_image)
-        positions: list[SSAValue] = []
+        positions = list[Value]()
         for size in reversed(dims(op.output.type)[3:]):
             extent = k.size(size)
             positions.append(k.rem(rest, extent))
             rest = k.div(rest, extent)
-        starts = self.source.starts([image, image, rest, *reversed(positions)])
+        starts = build(k, self.source.starts, [image, image, rest, *reversed(positions)])
         return _Row(k.mul(image, self.strides[0]), starts, exists)
 
     def _cell(self, row: _Row, along: SSAValue) -> tuple[SSAValue, SSAValue | None]:
         """Where the channels at a place along the depth lie for a pixel, and whether they are in the input."""
         k, pixels = self.k, self.pixels
         tap, channel = k.div(along, pixels.channels), k.rem(along, pixels.channels)
-        taps: list[SSAValue] = []
+        taps = list[Value]()
         for size in reversed(dims(pixels.op.kernel.type)[3:]):
             taps.append(k.rem(tap, k.size(size)))
             tap = k.div(tap, k.size(size))
-        cells, inside = self.source.cells(row.starts, [tap, *reversed(taps)])
+        cells, inside = build(k, self.source.cells, row.starts, [tap, *reversed(taps)])
         index = k.add(row.image, k.mul(k.add(self.first_channel, channel), self.strides[1]))
         for cell, stride in zip(cells, self.strides[2:], strict=True):
             index = k.add(index, k.mul(cell, stride))

@@ -20,7 +20,7 @@ from mlirt.kernels.lib.cuda.tiles.engines import Engine
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
-from mlirt.kernels.lib.loops.reduction_nest import indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 

@@ -16,7 +16,8 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader, rounded
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.loops.convolution_operands import ConvolutionOperands
+from mlirt.kernels.lib.language import Value, build, value_of
+from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 
 
 @dataclass(frozen=True)
@@ -103,31 +104,31 @@ class WindowLoader(Loader):
         self.exists = None if whole else k.compare("slt", column, k.size(columns))
         pixels = k.size(window.pixels)
         image = k.constant(0) if batch == 1 else k.div(column, pixels)
-        pixel = column if batch == 1 else k.rem(column, pixels)
+        pixel = value_of(column) if batch == 1 else k.rem(column, pixels)
         self.image_offset = k.mul(image, self.strides[0])
         if window.wide > 1:
             self.image_offset = k.add(self.image_offset, pixel)
-            self.starts: list[SSAValue] = []
+            self.starts = list[Value]()
             return
-        positions: list[SSAValue] = []
+        positions = list[Value]()
         sizes = dims(window.op.output.type)[2:]
         for size in reversed(sizes[1:]):
             extent = k.size(size)
             positions.append(k.rem(pixel, extent))
             pixel = k.div(pixel, extent)
-        self.starts = self.source.starts([image, image, pixel, *reversed(positions)])
+        self.starts = build(k, self.source.starts, [image, image, pixel, *reversed(positions)])
 
     def _tap(self, tap: SSAValue) -> tuple[SSAValue, SSAValue | None]:
         """Where the cell of a tap lies relative to the channel, and whether it is inside (None: always)."""
         k = self.k
         if self.window.wide > 1:
             return self.image_offset, self.exists
-        taps: list[SSAValue] = []
+        taps = list[Value]()
         sizes = dims(self.window.op.kernel.type)[2:]
         for size in reversed(sizes[1:]):
             taps.append(k.rem(tap, k.size(size)))
             tap = k.div(tap, k.size(size))
-        cells, inside = self.source.cells(self.starts, [tap, *reversed(taps)])
+        cells, inside = build(k, self.source.cells, self.starts, [value_of(tap), *reversed(taps)])
         offset = self.image_offset
         for cell, stride in zip(cells, self.strides[2:], strict=True):
             offset = k.add(offset, k.mul(cell, stride))

@@ -1,0 +1,1 @@
+"""Loop nests in the kernel language: sums over affine boxes, the taps of windows, direct convolutions."""
