@@ -15,7 +15,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -115,14 +114,15 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
 
     def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
         return (
-            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering),
-            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering),
+            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering, by_depth[0]),
+            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering, by_depth[1]),
         )
 
     alone = plan.kind is None
+    by_depth = [factor.by_depth or plan.shape.transposes for factor in (left, right)]
     operands = Operands(
-        left_by_depth=left.by_depth or alone,
-        right_by_depth=right.by_depth or alone,
+        left_by_depth=by_depth[0],
+        right_by_depth=by_depth[1],
         are_async=(alone or _is_async(left, plan, lowering), alone or _is_async(right, plan, lowering)),
         make=make,
     )
@@ -191,10 +191,12 @@ def _loader(
     tile: TileMemory,
     batch: tuple[Dim, ...],
     lowering: Lowering,
+    by_depth: bool,
 ) -> Loader:
+    """What brings a factor to a tile; one that does not lie by depth, where the tile does, is transposed on its way."""
     outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
     base = _batch_offset(k, place.batch, batch, factor.batch_steps)
-    transposes = not factor.by_depth and element_of(factor.value.type) == f32 == memory(tile.buffer).get_element_type()
+    transposes = by_depth and not factor.by_depth
     wide = 1 if transposes else _wide(factor, lowering)
     lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
     matrix = Matrix(_memory(k, factor, lowering), base, outer, lines, width, factor.by_depth, wide)

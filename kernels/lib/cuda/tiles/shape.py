@@ -37,6 +37,22 @@ class WarpTile(Tile):
     stages: int = 3
     parts: int = 1
     is_cluster: bool = False
+    piece: tuple[int, int] = (0, 0)
+    """Rows and columns that a thread has where it multiplies for itself."""
+    lines: int = 4
+    """Lines of the depth that are multiplied between two rounds of a loop, there."""
+    transposes: bool = False
+    """Whether operands whose neighbours are along the depth are transposed on their way to shared memory, there."""
+
+    @property
+    def lane_rows(self) -> int:
+        """How many lanes of a warp have pieces below each other."""
+        return self.rows // (self.warp_rows * self.piece[0])
+
+    @property
+    def lane_columns(self) -> int:
+        """How many lanes of a warp have pieces beside each other."""
+        return self.columns // (self.warp_columns * self.piece[1])
 
     @property
     def name(self) -> str:
@@ -64,9 +80,11 @@ class WarpTile(Tile):
 
 # Single precision, multiplied by each thread for itself.
 MULTIPLY_ADD = (
-    WarpTile(128, 128, 16, 4, 2, resident=2, kind="float"),
-    WarpTile(64, 64, 16, 4, 2, resident=3, kind="float"),
-    WarpTile(32, 32, 32, 2, 1, resident=8, kind="float"),
+    WarpTile(256, 128, 16, 4, 2, resident=1, kind="float", piece=(8, 16)),
+    WarpTile(128, 128, 16, 2, 2, resident=2, kind="float", piece=(8, 16)),
+    WarpTile(128, 64, 16, 2, 2, resident=3, kind="float", piece=(8, 8)),
+    WarpTile(64, 64, 16, 2, 2, resident=4, kind="float", piece=(8, 4)),
+    WarpTile(32, 32, 32, 2, 1, resident=8, kind="float", piece=(4, 4)),
 )
 # Half precision, multiplied by the matrix units.
 MATRIX_UNIT = (
