@@ -3,11 +3,11 @@
     python bench/gpu_product_shapes.py [--sizes 4096x4096x4096,..] [--shapes "128x128x16 2x2 8x16 s3 r2 l8 t",..]
                                        [--flips nn,tn] [--no-device] [-o times.json]
 
-A shape is rows x columns x depth of a tile, the warps below and beside each other, the rows and columns of a thread, and
-after that the stages, the blocks that a processor has at once, the lines that are unrolled, and whether operands are
-transposed on their way. Without `--shapes` those that tactics choose from are taken. The main loop's code is counted
-without a device: float multiply-adds, their share of all instructions, and those of them that wait for a bank of
-registers. With one, times are medians, in microseconds, and PyTorch's are those of the same product without TF32; the
+A shape is rows x columns x depth of a tile, the warps below and beside each other, the rows and columns of a thread,
+and after that the stages, the blocks that a processor has at once, the lines that are unrolled, whether operands are
+transposed on their way, and the parts of a sum, such as c4. Without `--shapes` those that tactics choose from are taken. With `--no-device` the main
+loop's machine code is counted: float multiply-adds, their share of all instructions, and those of them that wait for a
+bank of registers. Else times are medians, in microseconds, PyTorch's those of the same product without TF32, and the
 file is one for bench/fit_estimates.py.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
 
 from mlirt.builder.host import cuda_target  # noqa: E402
+from mlirt.builder.machine_code.disassembler import disassemble  # noqa: E402
+from mlirt.builder.machine_code.listing import Instruction, Listing, parse_listing  # noqa: E402
 from mlirt.builder.numba_cuda import compile_kernels  # noqa: E402
 from mlirt.builder.tactics.selection import CALLS  # noqa: E402
 from mlirt.builder.tactics.sites import find_sites  # noqa: E402
@@ -38,11 +39,10 @@ from mlirt.dialects.registry import register_dialects  # noqa: E402
 from mlirt.dialects.source_parser import parse_source  # noqa: E402
 from mlirt.kernels.lib.cuda.tiles import problem  # noqa: E402
 from mlirt.kernels.lib.cuda.tiles.shape import MULTIPLY_ADD, WarpTile  # noqa: E402
-from mlirt.builder.machine_code.disassembler import disassemble  # noqa: E402
-from mlirt.builder.machine_code.listing import Instruction, Listing, parse_listing  # noqa: E402
 
 _SHAPE = re.compile(
     r"(\d+)x(\d+)x(\d+) (\d+)x(\d+) (\d+)x(\d+)(?: s(?P<s>\d+))?(?: r(?P<r>\d+))?(?: l(?P<l>\d+))?(?P<t> t)?"
+    r"(?: (?P<split>[pc])(?P<parts>\d+))?"
 )
 _REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
 
@@ -54,6 +54,7 @@ def shape_of(text: str) -> WarpTile:
         raise SystemExit(f"{text!r} is no shape")
     rows, columns, depth, below, beside, own_rows, own_columns = (int(match[number]) for number in range(1, 8))
     tile = WarpTile(rows, columns, depth, below, beside, int(match["r"] or 2), "float", int(match["s"] or 3))
+    tile = replace(tile, parts=int(match["parts"] or 1), is_cluster=match["split"] == "c")
     return replace(tile, piece=(own_rows, own_columns), lines=int(match["l"] or 4), transposes=bool(match["t"]))
 
 
@@ -61,7 +62,8 @@ def text_of(shape: WarpTile) -> str:
     """The same the other way round."""
     tile = f"{shape.rows}x{shape.columns}x{shape.depth} {shape.warp_rows}x{shape.warp_columns}"
     piece = f"{shape.piece[0]}x{shape.piece[1]} s{shape.stages} r{shape.resident} l{shape.lines}"
-    return f"{tile} {piece}{' t' * shape.transposes}"
+    split = f" {'c' if shape.is_cluster else 'p'}{shape.parts}" if shape.parts > 1 else ""
+    return f"{tile} {piece}{' t' * shape.transposes}{split}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ class Size:
         )
         flips = [str(flip).lower() for flip in self.flips]
         return f"""
-        func.func @main(%x: {left} {{trt.name = "x"}}, %w: {right} {{trt.name = "w"}}) -> ({output} {{trt.name = "y"}}) {{
+        func.func @main(%x: {left} {{trt.name = "x"}}, %w: {right} {{trt.name = "w"}})
+            -> ({output} {{trt.name = "y"}}) {{
           %y = fused.matmul %x, %w {{transpose_lhs = {flips[0]}, transpose_rhs = {flips[1]}}} : ({left}, {right})
               -> {output} {{
           ^bb0(%acc: f32):
@@ -119,7 +122,7 @@ def trial_of(size: Size, shape: WarpTile) -> Trial | None:
     module, _ = parse_source(context, size.text, "product.mlir")
     target = cuda_target()
     (site,) = find_sites(module, context, target, fewest=1)
-    with mock.patch.object(problem, "MULTIPLY_ADD", (shape,)):
+    with mock.patch.object(problem, "MULTIPLY_ADD", (replace(shape, parts=1, is_cluster=False),)):
         made = trials(site.ops[0], [f"cuda_tiles:{shape.name}"], context, target, {})
     return made[0] if made else None
 
@@ -227,7 +230,9 @@ def main() -> None:
                 continue
             name = next(iter(trial.sources))
             (cubin,) = [one.code for one in code[name].values()]
-            measured = f"{time:9.1f} us {2e-6 * _products_of(size) / time:6.2f} TFLOP/s {peer / time:5.2f}" if time else ""
+            measured = (
+                f"{time:9.1f} us {2e-6 * _products_of(size) / time:6.2f} TFLOP/s {peer / time:5.2f}" if time else ""
+            )
             print(f"  {text_of(shape):34} {measured or about_code(cubin)}", flush=True)
         best = {f"cuda_tiles:{shape.name}": round(times[size, shape], 2) for shape in shapes if (size, shape) in times}
         rows.append({"network": size.text, "microseconds": best})

@@ -22,8 +22,8 @@ class CopyAsyncOp(Instruction):
     """Start to copy `count` elements (4, 8 or 16 bytes, so aligned) to shared memory; those beyond `valid` become zero.
 
     `offsets` are elements that the source and the target are moved by: what threads copy at fixed distances shares the
-    computation of its addresses. The copy belongs to the thread's current group. It has happened once the thread has waited for the group; others
-    see it after a barrier.
+    computation of its addresses. The copy belongs to the thread's current group. It has happened once the thread has
+    waited for the group; others see it after a barrier.
 
     Example: `kernel.copy_async %x[%i], %tile[%j] valid %n {count = 4 : i64} : memref<?xf32>, memref<64xf32, "shared">`
     """

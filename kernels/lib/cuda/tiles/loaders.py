@@ -179,8 +179,8 @@ class MatrixLoader(Loader):
 class TransposingLoader(Loader):
     """A matrix of 4-byte elements whose rows become columns of the tile, so that the depth gives the lines.
 
-    A warp copies 8 neighbours along the depth, which are one sector of memory, from each of 4 rows: as lines of the tile
-    are 4 banks apart, all of them go to different banks.
+    A warp copies 8 neighbours along the depth, which are one sector of memory, from each of 4 rows: as lines of the
+    tile are 4 banks apart, all of them go to different banks.
     """
 
     is_async = True
