@@ -152,7 +152,8 @@ class _FragmentAccess(Instruction):
     """An access of one element per entry of `offsets`: at `index + offset * stride`, stride 1 where none is given.
 
     With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets, of up to
-    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each.
+    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each; of at
+    most `together` elements, unless that is 0.
     """
 
     buffer: SSAValue = fields.memref("T")
@@ -161,6 +162,7 @@ class _FragmentAccess(Instruction):
     stride: SSAValue | None = fields.index(default=None, kw_only=True)
     valid: SSAValue | None = fields.index(default=None, kw_only=True)
     wide: BoolAttr = fields.attribute(converter=fields.boolean, default=False, kw_only=True)
+    together: IntegerAttr = fields.attribute(converter=fields.number, default=0, kw_only=True)
 
     def offset_list(self) -> list[int]:
         return [int(offset) for offset in self.offsets.iter_values()]
@@ -168,6 +170,7 @@ class _FragmentAccess(Instruction):
     def group(self, buffer: SSAValue) -> int:
         """How many elements one access moves."""
         most = _MAX_ACCESS_BYTES // byte_width(memory(buffer).get_element_type())
+        most = min(most, self.together.value.data or most)
         return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
 
 
@@ -209,9 +212,11 @@ class LoadFragmentOp(_FragmentAccess):
         stride: SSAValue | None = None,
         valid: SSAValue | None = None,
         wide: bool = False,
+        together: int = 0,
     ) -> None:
+        flags = {"wide": wide, "together": together}
         result = VectorType(memory(buffer).get_element_type(), [len(offsets)])
-        self.fill(buffer, index, offsets, stride=stride, valid=valid, wide=wide, result=result)
+        self.fill(buffer, index, offsets, stride=stride, valid=valid, **flags, result=result)
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
@@ -244,8 +249,10 @@ class StoreFragmentOp(_FragmentAccess):
         stride: SSAValue | None = None,
         valid: SSAValue | None = None,
         wide: bool = False,
+        together: int = 0,
     ) -> None:
-        self.fill(buffer, index, offsets, value=value, stride=stride, valid=valid, wide=wide)
+        flags = {"wide": wide, "together": together}
+        self.fill(buffer, index, offsets, value=value, stride=stride, valid=valid, **flags)
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from attentions import SMALL
-from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, channels_last_text, convolution_text, product_text
+from contractions import (
+    DTYPES,
+    PROBLEMS,
+    TOLERANCE,
+    Problem,
+    channels_last_text,
+    convolution_text,
+    planes_text,
+    product_text,
+)
 from device_engine import engine_of
 from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, quantized_product_text, random_bytes
@@ -167,6 +176,25 @@ def test_convolutions_by_warpgroups(choice: str) -> None:
     inputs = random({"x": problem.input, "r": problem.output}, "f16")
     text = channels_last_text(problem, "f16")
     text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma:{choice}", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
+
+
+PLANES = {
+    "64x256s5t": Problem((5, 64, 30, 28), (128, 64, 3, 3)),
+    "128x128s6": Problem((3, 72, 29, 28), (200, 72, 3, 3), pre=(1,), post=(1,), residual=True),
+    "128x64s4d": Problem((9, 64, 57, 54), (72, 64, 1, 1), residual=True),
+    "64x64s6c4": Problem((2, 512, 14, 14), (512, 512, 3, 3), pre=(1,), post=(1,)),
+    "64x192s7t": Problem((4, 16, 9, 20), (40, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1)),
+    "64x32s8": Problem((1, 8, 5, 6, 8), (9, 8, 2, 3, 2), pre=(0, 1, 1), post=(1, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("choice", PLANES)
+def test_convolutions_to_planes_by_warpgroups(choice: str) -> None:
+    problem = PLANES[choice]
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = planes_text(problem, "f16")
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_planes:{choice}", stride', 1)
     check(text, inputs, TOLERANCE["f16"])
 
 
