@@ -5,10 +5,10 @@
 
 A shape is rows x columns x depth of a tile, the warps below and beside each other, the rows and columns of a thread,
 and after that the stages, the blocks that a processor has at once, the lines that are unrolled, whether operands are
-transposed on their way, and the parts of a sum, such as c4. Without `--shapes` those that tactics choose from are taken. With `--no-device` the main
-loop's machine code is counted: float multiply-adds, their share of all instructions, and those of them that wait for a
-bank of registers. Else times are medians, in microseconds, PyTorch's those of the same product without TF32, and the
-file is one for bench/fit_estimates.py.
+transposed on their way, and the parts of a sum, such as c4. Without `--shapes` those that tactics choose from are
+taken. With `--no-device` the main loop's machine code is counted: float multiply-adds, their share of all instructions,
+and those of them that wait for a bank of registers. Else times are medians, in microseconds, PyTorch's those of the
+same product without TF32, and the file is one for bench/fit_estimates.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -172,10 +173,9 @@ def about_code(cubin: bytes) -> str:
 
 def times_of_torch(size: Size) -> float:
     """Microseconds of PyTorch's product without TF32: the median of 20 runs after 3."""
-    import torch
-
-    left, right = (torch.randn(shape, device="cuda") for shape in size.shapes)
-    left, right = (one.mT if flip else one for one, flip in zip((left, right), size.flips, strict=True))
+    torch: Any = import_module("torch")
+    given: list[Any] = [torch.randn(shape, device="cuda") for shape in size.shapes]
+    left, right = (one.mT if flip else one for one, flip in zip(given, size.flips, strict=True))
     found: list[float] = []
     for _ in range(23):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

@@ -131,14 +131,13 @@ class MatrixLoader(Loader):
         row, column = self._position(step)
 
         def copy() -> None:
-            first = k.add(k.add(matrix.base, k.mul(row, matrix.outer)), column)
-            target = self.tile.at(k, stage, grid.line, grid.column)
             for number in range(grid.count):
-                below = number * grid.step
-                source, apart = _moved(k, first, below, matrix.outer)
-                valid = self._valid(k.add(row, below), column)
-                offsets = (apart, below * self.tile.pitch)
-                k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, matrix.wide, valid, offsets))
+                here = k.add(row, number * grid.step)
+                source = k.add(k.add(matrix.base, k.mul(here, matrix.outer)), column)
+                line = k.add(grid.line, number * grid.step)
+                target = self.tile.at(k, stage, line, grid.column)
+                valid = self._valid(here, column)
+                k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, matrix.wide, valid))
 
         if grid.spare:
             k.when(k.compare("slt", grid.line, self.tile.lines), copy)
