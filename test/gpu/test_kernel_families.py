@@ -61,6 +61,17 @@ def test_products(element: str, left: bool, right: bool) -> None:
     check(text, random(shapes, element), TOLERANCE[element])
 
 
+@pytest.mark.parametrize("tile", ["128x128", "64x64", "32x32", "128x128c2", "64x64p3"])
+@pytest.mark.parametrize("flips", list(product((False, True), (False, True))))
+def test_products_of_floats_in_every_tile(flips: tuple[bool, bool], tile: str) -> None:
+    for rows, columns, depth in ((389, 290, 517), (256, 384, 512)):
+        left = (5, *((depth, rows) if flips[0] else (rows, depth)))
+        right = (5, *((columns, depth) if flips[1] else (depth, columns)))
+        text = product_text(left, right, (5, rows, columns), "f32", flips)
+        text = text.replace("{transpose_lhs", f'{{fused.tactic = "cuda_tiles:{tile}", transpose_lhs', 1)
+        check(text, random({"x": left, "w": right, "b": (columns,)}, "f32"), TOLERANCE["f32"])
+
+
 @pytest.mark.parametrize("choice", ["128x128s6", "64x64s3t", "64x256s5t", "64x96s5", "64x64s6c4"])
 def test_products_give_the_same_bits_a_hundred_times(choice: str) -> None:
     """Blocks have several tiles, whose steps go round the stages."""

@@ -82,11 +82,15 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
         return None
     left, right, depth = _factors(op, lowering)
     if kind is not None and kind.accumulator_type != f32:
-        left, right = _packed(left, lowering), _packed(right, lowering)
+        left, right = (_packed(one, lowering, by_depth=False) for one in (left, right))
         if left.by_depth or right.by_depth:
             return None
     sizes = Sizes(left.own_size, right.own_size, depth, product(dims(op.output.type)[:-2]))
-    return Product(Problem(sizes, elements[0], kind, lowering), left, right) if _applies(sizes, left, right) else None
+    if not _applies(sizes, left, right):
+        return None
+    if kind is None:
+        left, right = (_by_own(one, lowering) for one in (left, right))
+    return Product(Problem(sizes, elements[0], kind, lowering), left, right)
 
 
 def _elements(op: MatmulOp) -> tuple[Attribute, Attribute]:
@@ -95,14 +99,24 @@ def _elements(op: MatmulOp) -> tuple[Attribute, Attribute]:
     return right if left == f32 and is_half(right) else left, left if right == f32 and is_half(left) else right
 
 
-def _packed(factor: Factor, lowering: Lowering) -> Factor:
-    """Known matrices with lines along the depth, in whole pieces of 16 bytes; others as they are."""
+def _by_own(factor: Factor, lowering: Lowering) -> Factor:
+    """Known matrices so that nothing of them is transposed, or copied in parts of 16 bytes; others as they are."""
+    is_good = factor.by_depth and _wide(factor, lowering) * byte_width(f32) == _PIECE
+    return factor if is_good else _packed(factor, lowering, by_depth=True)
+
+
+def _packed(factor: Factor, lowering: Lowering, *, by_depth: bool) -> Factor:
+    """Known matrices whose lines, in whole pieces of 16 bytes, go along the depth or (`by_depth`) their own dimension;
+    others as they are.
+    """
     if lowering.known(factor.value) is None:
         return factor
-    packed = lowering.packed(factor.value, partial(packed_along_depth, factor.by_depth, 0))
+    packed = lowering.packed(factor.value, partial(packed_along_depth, factor.by_depth != by_depth, 0))
     array = packed.array
     steps = [step // array.itemsize if size != 1 else 0 for step, size in zip(array.strides, array.shape, strict=True)]
-    return Factor(factor.value, array.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
+    line = array.shape[-1]
+    own, deep = (1, line) if by_depth else (line, 1)
+    return Factor(factor.value, own, deep, factor.own_size, tuple(steps[:-2]), packed)
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
