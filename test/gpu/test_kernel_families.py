@@ -20,6 +20,7 @@ from contractions import (
     product_text,
 )
 from device_engine import engine_of
+from long_rows import long_rows_text
 from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, quantized_product_text, random_bytes
 from repeated_runs import differing_runs
@@ -70,6 +71,14 @@ def test_products_of_floats_in_every_tile(flips: tuple[bool, bool], tile: str) -
         text = product_text(left, right, (5, rows, columns), "f32", flips)
         text = text.replace("{transpose_lhs", f'{{fused.tactic = "cuda_tiles:{tile}", transpose_lhs', 1)
         check(text, random({"x": left, "w": right, "b": (columns,)}, "f32"), TOLERANCE["f32"])
+
+
+@pytest.mark.parametrize(("length", "element"), [(258_064, "f32"), (258_064, "f16"), (70_001, "f32"), (66_666, "f16")])
+def test_normalisations_of_rows_of_clusters(length: int, element: str) -> None:
+    """More rows than there are places for clusters."""
+    inputs = random({"x": (9, 5, length), "w": (5,)}, element)
+    inputs["w"] = inputs["w"].astype(np.float32)
+    check(long_rows_text((9, 5), length, element), inputs, TOLERANCE[element])
 
 
 @pytest.mark.parametrize("choice", ["128x128s6", "64x64s3t", "64x256s5t", "64x96s5", "64x64s6c4"])
