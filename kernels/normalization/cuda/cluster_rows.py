@@ -51,7 +51,7 @@ _THREADS = 512
 _HELD = 64 * 1024  # elements of a row that the threads of a block can keep in registers
 _PARTS = (2, 4, 8)
 _SHARED, _SHARED_OF_TWO = 220 * 1024, 108 * 1024  # bytes of a block that has a processor alone, and with another one
-_PIECE, _LEAST = 16, 4  # bytes that are copied at once, at most and at least
+_PIECE, _MIN_PIECE = 16, 4  # bytes that are copied at once, at most and at least
 _KINDS = (ReductionKind.ADD, ReductionKind.MAX)
 
 
@@ -102,7 +102,7 @@ def _plan(op: NormalizationOp, lowering: Lowering) -> _Plan | None:
     parts = next(
         (count for limit in (_SHARED_OF_TWO, _SHARED) for count in _PARTS if length * size <= count * limit), 0
     )
-    return _Plan(differ[0], length, wide, parts) if parts and wide * size >= _LEAST else None
+    return _Plan(differ[0], length, wide, parts) if parts and wide * size >= _MIN_PIECE else None
 
 
 def _wide(one: Affine, length: int, lowering: Lowering) -> int:
