@@ -10,8 +10,11 @@ from mlirt.builder.numba_cuda_intrinsics.untyped import types
 
 
 @maker
-def copy_async(type_name: str, count: int, *, guarded: bool = False) -> Any:
-    """`word(source, i, target, j[, valid])`: start to copy `count` elements, those from `valid` on as zeros."""
+def copy_async(type_name: str, count: int, *, offsets: tuple[int, int] = (0, 0), guarded: bool = False) -> Any:
+    """`word(source, i, target, j[, valid])`: start to copy `count` elements, those from `valid` on as zeros.
+
+    The elements at `i` and `j`, moved by `offsets`, are the first ones.
+    """
     size = SIZES[type_name]
     width = count * size
     pointer = types.CPointer(SCALARS[type_name])
@@ -22,13 +25,13 @@ def copy_async(type_name: str, count: int, *, guarded: bool = False) -> Any:
         address = builder.ptrtoint(builder.addrspacecast(start, ir.PointerType(I8, GLOBAL)), I64)
         operands = [shared_address(builder, target, j, size), address]
         if valid is None:
-            text = f"cp.async.{form}.shared.global [$0], [$1], {width};"
+            text = f"cp.async.{form}.shared.global [$0+{offsets[1] * size}], [$1+{offsets[0] * size}], {width};"
             return ptx(builder, text, [], operands, memory=True)
         least, most = I64(0), I64(count)
         valid = builder.select(builder.icmp_signed("<", valid, least), least, valid)
         valid = builder.select(builder.icmp_signed(">", valid, most), most, valid)
         bytes_ = builder.mul(builder.trunc(valid, I32), I32(size))
-        text = f"cp.async.{form}.shared.global [$0], [$1], {width}, $2;"
+        text = f"cp.async.{form}.shared.global [$0+{offsets[1] * size}], [$1+{offsets[0] * size}], {width}, $2;"
         return ptx(builder, text, [], [*operands, bytes_], memory=True)
 
     arguments = [pointer, types.int64, pointer, types.int64, *[types.int64] * guarded]

@@ -54,16 +54,17 @@ def fragment(type_name: str, count: int) -> Any:
 
 
 @maker
-def outer_product(rows: int, columns: int) -> Any:
-    """`word(accumulator, left, right)`: each accumulator plus the product of its row's and its column's element."""
-    accumulator, left, right = (types.UniTuple(types.float32, n) for n in (rows * columns, rows, columns))
+def outer_product(rows: int, columns: int, *, left: tuple[int, int] = (0, 1), right: tuple[int, int] = (0, 1)) -> Any:
+    """`word(accumulator, left, right)`: each accumulator plus the product of its row's and its column's element.
+
+    `left` and `right`: the first element of such an operand that takes part, and how far apart these are.
+    """
+    counts = rows * left[1], columns * right[1]
+    accumulator, a_type, b_type = (types.UniTuple(types.float32, n) for n in (rows * columns, *counts))
 
     def emit(builder: Any, accumulators: Any, a: Any, b: Any) -> Any:
-        values, a, b = (
-            unpack(builder, accumulators, rows * columns),
-            unpack(builder, a, rows),
-            unpack(builder, b, columns),
-        )
+        values = unpack(builder, accumulators, rows * columns)
+        a, b = unpack(builder, a, counts[0])[left[0] :: left[1]], unpack(builder, b, counts[1])[right[0] :: right[1]]
         name = "llvm.fma.f32"
         fma = builder.module.globals.get(name) or ir.Function(
             builder.module, ir.FunctionType(F32, [F32, F32, F32]), name
@@ -74,7 +75,7 @@ def outer_product(rows: int, columns: int) -> Any:
                 values[i * columns + j] = builder.call(fma, [a[i], b[j], values[i * columns + j]])
         return pack(builder, F32, values)
 
-    return word(accumulator, [accumulator, left, right], emit)
+    return word(accumulator, [accumulator, a_type, b_type], emit)
 
 
 class _Places:

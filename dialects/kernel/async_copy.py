@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class CopyAsyncOp(Instruction):
     """Start to copy `count` elements (4, 8 or 16 bytes, so aligned) to shared memory; those beyond `valid` become zero.
 
-    The copy belongs to the thread's current group. It has happened once the thread has waited for the group; others
-    see it after a barrier.
+    `offsets` are elements that the source and the target are moved by: what threads copy at fixed distances shares the
+    computation of its addresses. The copy belongs to the thread's current group. It has happened once the thread has
+    waited for the group; others see it after a barrier.
 
     Example: `kernel.copy_async %x[%i], %tile[%j] valid %n {count = 4 : i64} : memref<?xf32>, memref<64xf32, "shared">`
     """
@@ -35,18 +36,26 @@ class CopyAsyncOp(Instruction):
     target_index: SSAValue = fields.index()
     count: IntegerAttr = fields.attribute(converter=fields.number)
     valid: SSAValue | None = fields.index(default=None)
+    offsets: fields.Numbers = fields.attribute(converter=fields.numbers, default=(0, 0))
 
     syntax = "$source `[` $source_index `]` `,` $target `[` $target_index `]` (`valid` $valid^)?"
     effects = SYNCHRONIZES
     is_asynchronous = True
     rules = (
+        Rule("there is an offset of the source and one of the target", lambda x: len(x.offsets) == 2),
         Rule("copies from global to shared memory", lambda x: x.target.memory_space == SHARED != x.source.memory_space),
         Rule(
             "it copies 4, 8 or 16 bytes", lambda x: x.op.bytes in (4, 8, 16), "copies 4, 8 or 16 bytes, not {op.bytes}"
         ),
     )
     cuda = Text(
-        "copy_async", lambda x: f'"{x.T}", {x.count}' + ", guarded=True" * (x.valid is not None), hint="start_copy"
+        "copy_async",
+        lambda x: (
+            f'"{x.T}", {x.count}'
+            + (f", offsets={tuple(x.offsets)}" if any(x.offsets) else "")
+            + ", guarded=True" * (x.valid is not None)
+        ),
+        hint="start_copy",
     )
 
     @property
@@ -59,14 +68,15 @@ class CopyAsyncOp(Instruction):
 
         from mlirt.dialects.kernel.interpreter_memory import OutOfBoundsError
 
-        for start, side in ((x.source_index, "source"), (x.target_index, "target")):
+        source, target = x.source_index + x.offsets[0], x.target_index + x.offsets[1]
+        for start, side in ((source, "source"), (target, "target")):
             if (start % x.count).any():
                 bytes_ = x.count * x.source.buffer.data.dtype.itemsize
                 raise OutOfBoundsError(f"{site.where}: the {side} of {bytes_} bytes is not so aligned")
         position = np.arange(int(x.count))
         wanted = True if x.valid is None else position < x.valid[:, None]
-        data = x.source.read(x.source_index[:, None] + position, wanted)
-        access = x.target.access(x.target_index[:, None] + position)
+        data = x.source.read(source[:, None] + position, wanted)
+        access = x.target.access(target[:, None] + position)
         site.machine.copies.start(x.target.buffer, access, data.reshape(-1))
 
 

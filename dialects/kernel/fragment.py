@@ -152,7 +152,8 @@ class _FragmentAccess(Instruction):
     """An access of one element per entry of `offsets`: at `index + offset * stride`, stride 1 where none is given.
 
     With `valid`, only the first so many elements are accessed. `wide` says that groups of consecutive offsets, of up to
-    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each.
+    16 bytes and as many as all runs of such offsets allow, are so aligned in memory, and become one access each; of at
+    most `together` elements, unless that is 0.
     """
 
     buffer: SSAValue = fields.memref("T")
@@ -161,6 +162,7 @@ class _FragmentAccess(Instruction):
     stride: SSAValue | None = fields.index(default=None, kw_only=True)
     valid: SSAValue | None = fields.index(default=None, kw_only=True)
     wide: BoolAttr = fields.attribute(converter=fields.boolean, default=False, kw_only=True)
+    together: IntegerAttr = fields.attribute(converter=fields.number, default=0, kw_only=True)
 
     def offset_list(self) -> list[int]:
         return [int(offset) for offset in self.offsets.iter_values()]
@@ -168,6 +170,7 @@ class _FragmentAccess(Instruction):
     def group(self, buffer: SSAValue) -> int:
         """How many elements one access moves."""
         most = _MAX_ACCESS_BYTES // byte_width(memory(buffer).get_element_type())
+        most = min(most, self.together.value.data or most)
         return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
 
 
@@ -209,9 +212,11 @@ class LoadFragmentOp(_FragmentAccess):
         stride: SSAValue | None = None,
         valid: SSAValue | None = None,
         wide: bool = False,
+        together: int = 0,
     ) -> None:
+        flags = {"wide": wide, "together": together}
         result = VectorType(memory(buffer).get_element_type(), [len(offsets)])
-        self.fill(buffer, index, offsets, stride=stride, valid=valid, wide=wide, result=result)
+        self.fill(buffer, index, offsets, stride=stride, valid=valid, **flags, result=result)
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
@@ -244,8 +249,10 @@ class StoreFragmentOp(_FragmentAccess):
         stride: SSAValue | None = None,
         valid: SSAValue | None = None,
         wide: bool = False,
+        together: int = 0,
     ) -> None:
-        self.fill(buffer, index, offsets, value=value, stride=stride, valid=valid, wide=wide)
+        flags = {"wide": wide, "together": together}
+        self.fill(buffer, index, offsets, value=value, stride=stride, valid=valid, **flags)
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:
@@ -257,6 +264,9 @@ class StoreFragmentOp(_FragmentAccess):
 class OuterProductOp(Instruction):
     """`accumulator[i, j] + left[i] * right[j]` in single precision; the accumulator is row-major.
 
+    An operand may have several lines of the depth for each row or column, one behind the other: `left_lines` and
+    `right_lines` tell how many, and each `line` of these takes part that there is (0 of 1, else `line`).
+
     Example: `%d = kernel.outer_product %c, %a, %b : vector<64xf32>, vector<8xf32>, vector<8xf32> -> vector<64xf32>`
     """
 
@@ -265,6 +275,9 @@ class OuterProductOp(Instruction):
     accumulator: SSAValue = fields.fragment(length="n")
     left: SSAValue = fields.fragment(length="rows")
     right: SSAValue = fields.fragment(length="columns")
+    line: IntegerAttr = fields.attribute(converter=fields.number, default=0)
+    left_lines: IntegerAttr = fields.attribute(converter=fields.number, default=1)
+    right_lines: IntegerAttr = fields.attribute(converter=fields.number, default=1)
     result: OpResult = fields.result(VectorType, like="accumulator")
 
     syntax = "$accumulator `,` $left `,` $right"
@@ -272,13 +285,29 @@ class OuterProductOp(Instruction):
     rules = (
         Rule(
             "there is an accumulator for each product",
-            lambda x: x.n == x.rows * x.columns,
-            "{rows} x {columns} products for {accumulator}",
+            lambda x: x.n * x.left_lines * x.right_lines == x.rows * x.columns,
+            lambda x: f"{x.rows // x.left_lines} x {x.columns // x.right_lines} products for {x.accumulator}",
+        ),
+        Rule(
+            "the line is one of those of each operand that has several",
+            lambda x: all(0 <= x.line < count for count in (x.left_lines, x.right_lines) if count > 1),
+            "no line {line}",
         ),
     )
-    cuda = Text("outer_product", "{rows}, {columns}", hint="multiply")
+    cuda = Text("outer_product", lambda x: _product_parameters(x), hint="multiply")
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
-        products = x.left[:, :, None] * x.right[:, None, :]
+        left, right = (
+            some[:, x.line if count > 1 else 0 :: count]
+            for some, count in ((x.left, x.left_lines), (x.right, x.right_lines))
+        )
+        products = left[:, :, None] * right[:, None, :]
         return x.accumulator + products.reshape(len(products), -1)
+
+
+def _product_parameters(x: Any) -> str:
+    """Rows and columns, and which elements of the operands these are, where they have several lines."""
+    sides = {"left": x.left_lines, "right": x.right_lines}
+    lines = "".join(f", {name}=({x.line}, {count})" for name, count in sides.items() if count > 1)
+    return f"{x.rows // x.left_lines}, {x.columns // x.right_lines}{lines}"

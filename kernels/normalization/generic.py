@@ -25,16 +25,26 @@ PRIORITY = 0
 
 def lower(op: NormalizationOp, lowering: Lowering) -> bool:
     """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; reduced rows store once."""
-    _Rows(op, lowering).write()
+    Rows(op, lowering).write()
     return True
 
 
-class _Rows:
+class Rows:
     """The kernel of one op."""
 
     def __init__(self, op: NormalizationOp, lowering: Lowering) -> None:
         self.op = op
         self.k: KernelBuilder = lowering.kernel("normalization")
+        self.is_reduced = bool(op.reduced.dims())
+        nest, border = self.nest_of(op, lowering)
+        self.code = NestCode(self.k, nest)
+        self.outer, row = self.code.split(border)
+        self.row = row or [1]
+        self.depth = len(self.code.nest.extents) - len(row)
+
+    @staticmethod
+    def nest_of(op: NormalizationOp, lowering: Lowering) -> tuple[Nest, int]:
+        """The loops over rows and in them, with the result as the last operand, and the first dimension of a row."""
         space, places, axes = op.space(), lowering.placements, integers(op.axes)
         order = [*(axis for axis in range(len(space)) if axis not in axes), *axes]
         border = len(space) - len(axes)
@@ -46,15 +56,12 @@ class _Rows:
         operands = [
             Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset) for one in (*inputs, result)
         ]
-        self.is_reduced = bool(op.reduced.dims())
         nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border)
-        nest = nest.ordered(0 if self.is_reduced else -1, border)
-        self.code = NestCode(self.k, collapse(nest, borders=frozenset({border})))
-        self.outer, row = self.code.split(border)
-        self.row = row or [1]
-        self.depth = len(self.code.nest.extents) - len(row)
+        nest = nest.ordered(0 if op.reduced.dims() else -1, border)
+        return collapse(nest, borders=frozenset({border})), border
 
     def write(self) -> None:
+        """The kernel and its launch."""
         build(self.k, self._rows)
         self.k.finish(self.op)
 
@@ -65,30 +72,30 @@ class _Rows:
         inputs = range(len(op.inputs))
         for loops in parallel(self.outer):
             here = loops[: self.depth]
-            shared = [code.load(one, here) if op.is_whole_row(one) and self._is_used(one) else None for one in inputs]
+            shared = [code.load(one, here) if op.is_whole_row(one) and self.is_used(one) else None for one in inputs]
             totals: list[SSAValue] = []
             for kind, element, finish in op.reductions():
                 accumulator = finish.block.args[0].type
                 init = number(self.k, neutral(kind, element_name(accumulator)), accumulator)
 
                 def summand(at: Sequence[SSAValue]) -> SSAValue:
-                    return self._inline(element, [], here, at, shared, totals)
+                    return self.inline(element, [], here, at, shared, totals)
 
                 total = reduction(ReduceKind(kind.value), Box(self.row), init, summand)
-                totals = [*totals, self._inline(finish, [total], here, [], shared, totals)]
+                totals = [*totals, self.inline(finish, [total], here, [], shared, totals)]
             if self.is_reduced:
-                code.store(self._inline(op.body, [], here, [], shared, totals), len(op.inputs), here)
+                code.store(self.inline(op.body, [], here, [], shared, totals), len(op.inputs), here)
             else:
                 for at in parallel(self.row):
-                    code.store(self._inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
+                    code.store(self.inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
 
-    def _is_used(self, position: int) -> bool:
+    def is_used(self, position: int) -> bool:
         """Whether a region reads an input."""
         op = self.op
         regions = [(op.body, 0), *((region, k % 2) for k, region in enumerate(op.stages))]
         return any(region.block.args[first + position].first_use is not None for region, first in regions)
 
-    def _inline(
+    def inline(
         self,
         region: Region,
         first: Sequence[SSAValue],

@@ -9,8 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 from attentions import SMALL
-from contractions import DTYPES, PROBLEMS, TOLERANCE, Problem, channels_last_text, convolution_text, product_text
+from contractions import (
+    DTYPES,
+    PROBLEMS,
+    TOLERANCE,
+    Problem,
+    channels_last_text,
+    convolution_text,
+    planes_text,
+    product_text,
+)
 from device_engine import engine_of
+from long_rows import long_rows_text
 from lowered_network import parse_module
 from quantized_contractions import quantized_convolution_text, quantized_product_text, random_bytes
 from repeated_runs import differing_runs
@@ -50,6 +60,25 @@ def test_products(element: str, left: bool, right: bool) -> None:
     }
     text = product_text(shapes["x"], shapes["w"], (rows, columns), element, (left, right))
     check(text, random(shapes, element), TOLERANCE[element])
+
+
+@pytest.mark.parametrize("tile", ["128x128", "64x64", "32x32", "128x128c2", "64x64p3"])
+@pytest.mark.parametrize("flips", list(product((False, True), (False, True))))
+def test_products_of_floats_in_every_tile(flips: tuple[bool, bool], tile: str) -> None:
+    for rows, columns, depth in ((389, 290, 517), (256, 384, 512)):
+        left = (5, *((depth, rows) if flips[0] else (rows, depth)))
+        right = (5, *((columns, depth) if flips[1] else (depth, columns)))
+        text = product_text(left, right, (5, rows, columns), "f32", flips)
+        text = text.replace("{transpose_lhs", f'{{fused.tactic = "cuda_tiles:{tile}", transpose_lhs', 1)
+        check(text, random({"x": left, "w": right, "b": (columns,)}, "f32"), TOLERANCE["f32"])
+
+
+@pytest.mark.parametrize(("length", "element"), [(258_064, "f32"), (258_064, "f16"), (70_001, "f32"), (66_666, "f16")])
+def test_normalisations_of_rows_of_clusters(length: int, element: str) -> None:
+    """More rows than there are places for clusters."""
+    inputs = random({"x": (9, 5, length), "w": (5,)}, element)
+    inputs["w"] = inputs["w"].astype(np.float32)
+    check(long_rows_text((9, 5), length, element), inputs, TOLERANCE[element])
 
 
 @pytest.mark.parametrize("choice", ["128x128s6", "64x64s3t", "64x256s5t", "64x96s5", "64x64s6c4"])
@@ -167,6 +196,25 @@ def test_convolutions_by_warpgroups(choice: str) -> None:
     inputs = random({"x": problem.input, "r": problem.output}, "f16")
     text = channels_last_text(problem, "f16")
     text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma:{choice}", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
+
+
+PLANES = {
+    "64x256s5t": Problem((5, 64, 30, 28), (128, 64, 3, 3)),
+    "128x128s6": Problem((3, 72, 29, 28), (200, 72, 3, 3), pre=(1,), post=(1,), residual=True),
+    "128x64s4d": Problem((9, 64, 57, 54), (72, 64, 1, 1), residual=True),
+    "64x64s6c4": Problem((2, 512, 14, 14), (512, 512, 3, 3), pre=(1,), post=(1,)),
+    "64x192s7t": Problem((4, 16, 9, 20), (40, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1)),
+    "64x32s8": Problem((1, 8, 5, 6, 8), (9, 8, 2, 3, 2), pre=(0, 1, 1), post=(1, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("choice", PLANES)
+def test_convolutions_to_planes_by_warpgroups(choice: str) -> None:
+    problem = PLANES[choice]
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = planes_text(problem, "f16")
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_planes:{choice}", stride', 1)
     check(text, inputs, TOLERANCE["f16"])
 
 

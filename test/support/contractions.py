@@ -147,6 +147,16 @@ def channels_last_text(problem: Problem, element: str) -> str:
     return head + moved("x", problem.input) + moved("r", problem.output) + op + back + tail
 
 
+def planes_text(problem: Problem, element: str) -> str:
+    """As `convolution_text`, of an input whose channels are neighbours in memory; results are planes of channels."""
+    text = convolution_text(problem, element)
+    plain, last = tensor(problem.input, element), _last(problem.input, element)
+    head, op = text.split("%y = fused.convolution %x", 1)
+    names, types = op.split("          : (", 1)
+    moved = f"%x_last = fused.reformat %x : ({plain}) -> {last}\n"
+    return f"{head}{moved}%y = fused.convolution %x_last{names}          : ({types.replace(plain, last, 1)}"
+
+
 def _last(shape: tuple[int, ...], element: str) -> str:
     names = ", ".join(f'"{size}"' for size in shape)
     order = ", ".join(map(str, (0, *range(2, len(shape)), 1)))

@@ -23,6 +23,7 @@ from mlirt.kernels.lib.cuda.warpgroups.box_rows import BoxRows
 from mlirt.kernels.lib.cuda.warpgroups.box_tile import BoxTile, BoxWork
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.pixel_boxes import PixelBoxes
+from mlirt.kernels.lib.cuda.warpgroups.planes import planes_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
@@ -120,7 +121,8 @@ class BoxConvolution:
 
     def estimates(self) -> dict[str, float]:
         """Microseconds with each tile that is worth a measurement, the cheapest first."""
-        costs = sorted((work.microseconds(tile), tile.name) for tile, work in self._tiles())
+        planes = planes_cost(self.op, self.lowering)
+        costs = sorted((work.microseconds(tile) + planes, tile.name) for tile, work in self._tiles())
         return worth_measuring(costs, _MAX_COST_RATIO, _MAX_MEASURED)
 
     def tile(self, choice: str) -> BoxTile | None:
@@ -157,7 +159,7 @@ class BoxConvolution:
         k = self.lowering.kernel("convolution")
         width = width_of_results(op, tile.own_tile, self.counts[0])
         operands = list(op.extras), list(op.access)
-        epilogue = RowEpilogue(k, op, operands, ResultShape((), (0, 2, 3), 1), self.lowering, width)
+        epilogue = RowEpilogue(k, op, operands, ResultShape((), (0, 2, 3), (1,)), self.lowering, width)
         maps = [self._map(k, boxes, number, buffer) for number in range(len(boxes.boxes))]
         right = filters(k, op.kernel, partial(self._packed, boxes), kind, self.lowering, (tile.columns, width))
         rows = BoxRows(k, boxes, *self.pixels)

@@ -26,6 +26,7 @@ from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.packing import in_fragment_order
+from mlirt.kernels.lib.cuda.warpgroups.planes import planes_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
@@ -55,18 +56,19 @@ _REACH = {1: 1 << 15, 2: 1 << 7, 3: 1 << 4}
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     """Microseconds that a convolution takes, about, with each tile."""
-    return estimates_of(_work(op, lowering))
+    planes = planes_cost(op, lowering)
+    return {name: cost + planes for name, cost in estimates_of(work(op, lowering)).items()}
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
-    tile = tile_of(_work(op, lowering), lowering.choice(op))
+    tile = tile_of(work(op, lowering), lowering.choice(op))
     if tile is None:
         return False
     _build(op, tile, lowering)
     return True
 
 
-def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
+def work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
     kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
     if (
@@ -88,7 +90,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         pixels,
         columns,
         1,
-        _steps(weights.shape, kind),
+        depth_steps(weights.shape, kind),
         may_split=True,
         extras=large_extras(op, op.extras),
         operations=scalar_operations(op),
@@ -121,7 +123,7 @@ def pixels_of(op: ConvolutionOp) -> Dim:
     return batch * product(spatial)
 
 
-def _steps(sizes: Sequence[int], kind: Kind) -> int:
+def depth_steps(sizes: Sequence[int], kind: Kind) -> int:
     """Tiles along the depth."""
     _, channels, *taps = sizes
     count = -(-channels // kind.depth)
@@ -167,11 +169,12 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     assert weights is not None
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
     axes = range(2, rank(op.output.type))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
+    shape = ResultShape((), (0, *axes), (1,))
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows, kind)
-    right = filters(k, op.kernel, partial(_packed, kind.depth), kind, lowering, (tile.columns, width))
-    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(weights.shape, kind))
+    right = filters(k, op.kernel, partial(packed_by_taps, kind.depth), kind, lowering, (tile.columns, width))
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), depth_steps(weights.shape, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
@@ -182,6 +185,11 @@ def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
             images.buffer, images.element, images.offset, (pixels, images.sizes[-1]), images.steps[-2:]
         )
         return MatrixSource(k, matrix, rows, (), by_depth=False, known=False, line=kind.line)
+    return window_rows(k, op, images, rows, kind)
+
+
+def window_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int, kind: Kind) -> WindowSource:
+    """The windows of so many pixels at a time."""
     stride, dilation, pre, post = zip(*op.spatial(), strict=True)
     taps = tuple(size for size in dims(op.kernel.type)[2:] if isinstance(size, int))
     channels = images.sizes[-1]
@@ -206,7 +214,7 @@ def _in_fragment_order(pack: Pack, width: int, weights: Array) -> Array:
     return in_fragment_order(pack(weights), width)
 
 
-def _packed(depth: int, weights: Array) -> Array:
+def packed_by_taps(depth: int, weights: Array) -> Array:
     """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles."""
     import numpy as np
 

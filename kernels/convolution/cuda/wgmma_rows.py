@@ -25,6 +25,7 @@ from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.planes import planes_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
@@ -51,7 +52,7 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     rows = None if kind is None else RowCopy.of(op, kind)
     if rows is None:
         return {}
-    copying = copy_cost(rows, lowering)
+    copying = copy_cost(rows, lowering) + planes_cost(op, lowering)
     return {name: cost + copying for name, cost in estimates_of(_work(op, lowering)).items()}
 
 
@@ -113,7 +114,8 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     rows.make(op, buffer, lowering)
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
     axes = range(2, rank(op.output.type))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), ResultShape((), (0, *axes), 1), lowering, width)
+    shape = ResultShape((), (0, *axes), (1,))
+    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
     left = WindowSource(k, rows.as_images(op, buffer), tile.rows, rows.window(op), rows.kind.line)
     right = filters(k, op.kernel, rows.packed, rows.kind, lowering, (tile.columns, width))
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(rows))

@@ -15,7 +15,6 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -83,11 +82,15 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
         return None
     left, right, depth = _factors(op, lowering)
     if kind is not None and kind.accumulator_type != f32:
-        left, right = _packed(left, lowering), _packed(right, lowering)
+        left, right = (_packed(one, lowering, by_depth=False) for one in (left, right))
         if left.by_depth or right.by_depth:
             return None
     sizes = Sizes(left.own_size, right.own_size, depth, product(dims(op.output.type)[:-2]))
-    return Product(Problem(sizes, elements[0], kind, lowering), left, right) if _applies(sizes, left, right) else None
+    if not _applies(sizes, left, right):
+        return None
+    if kind is None:
+        left, right = (_by_own(one, lowering) for one in (left, right))
+    return Product(Problem(sizes, elements[0], kind, lowering), left, right)
 
 
 def _elements(op: MatmulOp) -> tuple[Attribute, Attribute]:
@@ -96,14 +99,24 @@ def _elements(op: MatmulOp) -> tuple[Attribute, Attribute]:
     return right if left == f32 and is_half(right) else left, left if right == f32 and is_half(left) else right
 
 
-def _packed(factor: Factor, lowering: Lowering) -> Factor:
-    """Known matrices with lines along the depth, in whole pieces of 16 bytes; others as they are."""
+def _by_own(factor: Factor, lowering: Lowering) -> Factor:
+    """Known matrices so that nothing of them is transposed, or copied in parts of 16 bytes; others as they are."""
+    is_good = factor.by_depth and _wide(factor, lowering) * byte_width(f32) == _PIECE
+    return factor if is_good else _packed(factor, lowering, by_depth=True)
+
+
+def _packed(factor: Factor, lowering: Lowering, *, by_depth: bool) -> Factor:
+    """Known matrices whose lines, in whole pieces of 16 bytes, go along the depth or (`by_depth`) their own dimension;
+    others as they are.
+    """
     if lowering.known(factor.value) is None:
         return factor
-    packed = lowering.packed(factor.value, partial(packed_along_depth, factor.by_depth, 0))
+    packed = lowering.packed(factor.value, partial(packed_along_depth, factor.by_depth != by_depth, 0))
     array = packed.array
     steps = [step // array.itemsize if size != 1 else 0 for step, size in zip(array.strides, array.shape, strict=True)]
-    return Factor(factor.value, array.shape[-1], 1, factor.own_size, tuple(steps[:-2]), packed)
+    line = array.shape[-1]
+    own, deep = (1, line) if by_depth else (line, 1)
+    return Factor(factor.value, own, deep, factor.own_size, tuple(steps[:-2]), packed)
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
@@ -115,14 +128,15 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
 
     def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
         return (
-            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering),
-            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering),
+            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering, by_depth[0]),
+            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering, by_depth[1]),
         )
 
     alone = plan.kind is None
+    by_depth = [factor.by_depth or plan.shape.transposes for factor in (left, right)]
     operands = Operands(
-        left_by_depth=left.by_depth or alone,
-        right_by_depth=right.by_depth or alone,
+        left_by_depth=by_depth[0],
+        right_by_depth=by_depth[1],
         are_async=(alone or _is_async(left, plan, lowering), alone or _is_async(right, plan, lowering)),
         make=make,
     )
@@ -191,10 +205,12 @@ def _loader(
     tile: TileMemory,
     batch: tuple[Dim, ...],
     lowering: Lowering,
+    by_depth: bool,
 ) -> Loader:
+    """What brings a factor to a tile; one that does not lie by depth, where the tile does, is transposed on its way."""
     outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
     base = _batch_offset(k, place.batch, batch, factor.batch_steps)
-    transposes = not factor.by_depth and element_of(factor.value.type) == f32 == memory(tile.buffer).get_element_type()
+    transposes = by_depth and not factor.by_depth
     wide = 1 if transposes else _wide(factor, lowering)
     lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
     matrix = Matrix(_memory(k, factor, lowering), base, outer, lines, width, factor.by_depth, wide)

@@ -188,7 +188,7 @@ def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
     depth: Dim = dims(one.value.type)[one.deep]
     last = rank(op.output.type) - 1
     axes = tuple(range(last))
-    shape = ResultShape((), axes, last) if not batch else ResultShape(axes[:-1], axes[-1:], last)
+    shape = ResultShape((), axes, (last,)) if not batch else ResultShape(axes[:-1], axes[-1:], (last,))
     k = lowering.kernel("matmul")
     width = width_of_results(op, tile, columns) if right.in_fragment_order else WIDTH
     epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)

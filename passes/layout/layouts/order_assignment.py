@@ -153,12 +153,12 @@ def _node(op: Operation, preference: Preference) -> object:
     return (op, "reads") if preference.reorders else op
 
 
-def _add_reads(graph: MinimumCut, op: Operation, costs: tuple[float, float], turn: float) -> None:
+def _add_reads(graph: MinimumCut, op: Operation, costs: tuple[float, float], turn: tuple[float, float]) -> None:
     reads = (op, "reads")
     graph.edge(_SOURCE, reads, costs[0])
     graph.edge(reads, _SINK, costs[1])
-    graph.edge(op, reads, turn)
-    graph.edge(reads, op, turn)
+    graph.edge(op, reads, turn[0])
+    graph.edge(reads, op, turn[1])
 
 
 def _lies_like(of: Attribute, wanted: Attribute) -> bool:

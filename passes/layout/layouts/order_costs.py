@@ -24,6 +24,9 @@ _KEPT = 4.0e7  # bytes of results that the second-level cache keeps until all pa
 # Times as long as whole sectors take, on an H100: parts of sectors that rows of odd length begin in, kept by the cache
 # and not, and the same behind convolutions of a few channels, whose tiles are longer.
 _ODD_PARTS, _LOST_PARTS, _LOST_LONG_PARTS = 3.5, 8.0, 3.3
+# The same of runs of planes, whose ends lie in sectors of two tiles, and whose pieces do if they are words.
+_RUNS, _PARTED_RUNS = 0.2, 0.5
+_WORD = 4  # bytes that an access has at least
 # Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
 # multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
@@ -61,13 +64,25 @@ class Costs:
         """What an op pays on top for an operand whose tiles it transposes in shared memory."""
         return _TRANSPOSED * self.moved(of)
 
-    def reordered(self, of: Attribute) -> float:
+    def reordered(self, op: ConvolutionOp) -> float:
         """What a convolution pays on top for results in another order than that of its input: eight pixels of a channel
         are neighbours, parts of sectors.
         """
+        of = op.output.type
         if self._has_odd_rows(of):
             return (_ODD_PARTS if self._is_kept(of) else _LOST_PARTS) * self.moved(of)
         return _SECTOR / (_PIXELS * byte_width(element_of(of))) * self.moved(of)
+
+    def turned_to_planes(self, op: ConvolutionOp) -> float:
+        """The same for planes behind an input whose channels are innermost.
+
+        Warpgroups that have channels as rows write runs of planes, where these begin at whole words.
+        """
+        of, kernel = op.output.type, byte_width(element_of(op.kernel.type))
+        starts = self.number(product(dims(of)[2:])) * byte_width(element_of(of))
+        if not self.has_warpgroups or op.groups.value.data != 1 or kernel > _HALF or starts % _WORD:
+            return self.reordered(op)
+        return (_RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS) * self.moved(of)
 
     def _has_odd_rows(self, of: Attribute) -> bool:
         """Whether rows of halves or bytes begin anywhere in a sector."""

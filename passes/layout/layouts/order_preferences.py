@@ -68,14 +68,14 @@ class Choice:
     """The costs of an op by the order of its results, and what it wants.
 
     Where it may read in one order and write in another, `reads` has the costs by the order in which it reads, and
-    `turn` what the change of orders costs.
+    `turn` what it costs to write the channels last, and to write planes of them, where it reads the other way.
     """
 
     plain: float = 0.0
     last: float = inf
     preferences: list[Preference] = field(default_factory=list[Preference])
     reads: tuple[float, float] = (0.0, 0.0)
-    turn: float | None = None
+    turn: tuple[float, float] | None = None
 
 
 def choice_of(op: Operation, costs: Costs) -> Choice:
@@ -127,7 +127,8 @@ def _convolution(op: Operation, costs: Costs) -> Choice:
     if not has_orders(op.input.type) or costs.reads_any_order(op):
         choice = Choice(plain, last)
     elif _reorders(op):
-        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), costs.reordered(op.output.type))
+        turn = costs.reordered(op), costs.turned_to_planes(op)
+        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), turn)
     else:
         choice = Choice(plain, last, [Preference(0)])
     _read_extras(op, op.extras, list(op.access), 2, costs, choice)

@@ -30,6 +30,8 @@ kernel.func @threads(%x: memref<?xf32>) attributes {block_size = 64 : i64} {
 // CHECK-NEXT:   %d = kernel.load_fragment %x[%i] stride %n valid %n {offsets = array<i64: 0, 8>} : memref<?xf32> -> vector<2xf32>
 // CHECK-NEXT:   kernel.store_fragment %c, %x[%i] valid %n {offsets = array<i64: 0, 1, 2, 3>} : vector<4xf32>, memref<?xf32>
 // CHECK-NEXT:   %f = kernel.outer_product %a, %b, %d : vector<4xf32>, vector<2xf32>, vector<2xf32> -> vector<4xf32>
+// CHECK-NEXT:   %g = kernel.outer_product %a, %c, %d {line = 1 : i64, left_lines = 2 : i64} : vector<4xf32>, vector<4xf32>, vector<2xf32> -> vector<4xf32>
+// CHECK-NEXT:   kernel.store_fragment %c, %x[%i] {offsets = array<i64: 0, 1, 2, 3>, wide = true, together = 2 : i64} : vector<4xf32>, memref<?xf32>
 kernel.func @fragments(%x: memref<?xf32>, %i: index, %n: index, %v: f32) {
   %a = kernel.fill_fragment %v : f32 -> vector<4xf32>
   %b = kernel.fragment %v, %v : f32, f32 -> vector<2xf32>
@@ -38,12 +40,15 @@ kernel.func @fragments(%x: memref<?xf32>, %i: index, %n: index, %v: f32) {
   %d = kernel.load_fragment %x[%i] stride %n valid %n {offsets = array<i64: 0, 8>} : memref<?xf32> -> vector<2xf32>
   kernel.store_fragment %c, %x[%i] valid %n {offsets = array<i64: 0, 1, 2, 3>} : vector<4xf32>, memref<?xf32>
   %f = kernel.outer_product %a, %b, %d : vector<4xf32>, vector<2xf32>, vector<2xf32> -> vector<4xf32>
+  %g = kernel.outer_product %a, %c, %d {line = 1 : i64, left_lines = 2 : i64} : vector<4xf32>, vector<4xf32>, vector<2xf32> -> vector<4xf32>
+  kernel.store_fragment %c, %x[%i] {offsets = array<i64: 0, 1, 2, 3>, wide = true, together = 2 : i64} : vector<4xf32>, memref<?xf32>
   kernel.return
 }
 
 // CHECK:      kernel.func @matrices
 // CHECK:        kernel.copy_async %x[%i], %tile[%i] {count = 8 : i64} : memref<?xf16>, memref<512xf16, "shared">
 // CHECK-NEXT:   kernel.copy_async %x[%i], %tile[%i] valid %i {count = 4 : i64} : memref<?xf16>, memref<512xf16, "shared">
+// CHECK-NEXT:   kernel.copy_async %x[%i], %tile[%i] {count = 8 : i64, offsets = array<i64: 16, 8>} : memref<?xf16>, memref<512xf16, "shared">
 // CHECK-NEXT:   kernel.commit_async
 // CHECK-NEXT:   kernel.wait_async {pending = 1 : i64}
 // CHECK-NEXT:   %a = kernel.load_matrix %tile[%i] {count = 1 : i64, step = 0 : i64} : memref<512xf16, "shared"> -> vector<4xi32>
@@ -53,6 +58,7 @@ kernel.func @matrices(%x: memref<?xf16>, %i: index, %v: f32) {
   %tile = kernel.shared : memref<512xf16, "shared">
   kernel.copy_async %x[%i], %tile[%i] {count = 8 : i64} : memref<?xf16>, memref<512xf16, "shared">
   kernel.copy_async %x[%i], %tile[%i] valid %i {count = 4 : i64} : memref<?xf16>, memref<512xf16, "shared">
+  kernel.copy_async %x[%i], %tile[%i] {count = 8 : i64, offsets = array<i64: 16, 8>} : memref<?xf16>, memref<512xf16, "shared">
   kernel.commit_async
   kernel.wait_async {pending = 1 : i64}
   %a = kernel.load_matrix %tile[%i] {count = 1 : i64, step = 0 : i64} : memref<512xf16, "shared"> -> vector<4xi32>

@@ -82,6 +82,22 @@ kernel.func @products(%a: vector<4xf32>, %b: vector<2xf32>, %c: vector<3xf32>) {
 
 // -----
 
+kernel.func @products_of_lines(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<2xf32>) {
+  // expected-error@+1 {{no line 2}}
+  %d = kernel.outer_product %a, %b, %c {line = 2 : i64, left_lines = 2 : i64} : vector<4xf32>, vector<4xf32>, vector<2xf32> -> vector<4xf32>
+  kernel.return
+}
+
+// -----
+
+kernel.func @moved_copies(%x: memref<?xf32>, %tile: memref<64xf32, "shared">, %i: index) {
+  // expected-error@+1 {{there is an offset of the source and one of the target}}
+  kernel.copy_async %x[%i], %tile[%i] {count = 4 : i64, offsets = array<i64: 4>} : memref<?xf32>, memref<64xf32, "shared">
+  kernel.return
+}
+
+// -----
+
 kernel.func @matrices_in_global_memory(%x: memref<?xf16>, %i: index) {
   // expected-error@+1 {{the matrices lie in shared memory}}
   %a = kernel.load_matrix %x[%i] {count = 1 : i64, step = 0 : i64} : memref<?xf16> -> vector<4xi32>

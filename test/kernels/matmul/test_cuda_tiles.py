@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import numpy as np
 import pytest
-from contractions import DTYPES, TOLERANCE, product_text
+from contractions import DTYPES, TOLERANCE, constant, product_text
 from gpu_kernels import check_on_threads, kernel_names, run_on_threads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lowered_network import parse_module
 from xdsl.dialects.builtin import IntegerAttr
 
+from mlirt.dialects.kernel.async_copy import CopyAsyncOp
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.passes.pipeline import run_passes
 
@@ -88,6 +90,34 @@ def test_long_sums_are_split_over_a_cluster(batch: tuple[tuple[int, ...], ...], 
     assert check((40, 48, 520), element, batch=(batch[0], batch[1])) == ["matmul"]
     for choice in ("32x32c4", "64x64c8"):
         assert check((40, 70, 520), element, batch=(batch[0], batch[1]), tactic=f"cuda_tiles:{choice}") == ["matmul"]
+
+
+@pytest.mark.parametrize("tile", ["128x128", "64x64", "32x32"])
+@pytest.mark.parametrize("flips", list(product((False, True), (False, True))))
+def test_products_of_any_orientation_in_every_tile(flips: tuple[bool, bool], tile: str) -> None:
+    """Rows and columns beyond a tile, a depth that is no multiple of anything, a batch of five."""
+    assert check((37, 70, 51), "f32", flips, ((5,), (5,)), f"cuda_tiles:{tile}") == ["matmul"]
+    assert check((140, 44, 72), "f32", flips, ((), ()), f"cuda_tiles:{tile}") == ["matmul"]
+
+
+@pytest.mark.parametrize("tile", ["128x128", "32x32"])
+@pytest.mark.parametrize("sizes", [(40, 72, 64), (33, 41, 47)])
+@pytest.mark.parametrize("flip", [False, True])
+def test_known_factors_lie_along_their_own_dimension(flip: bool, sizes: tuple[int, int, int], tile: str) -> None:
+    """Nothing of them is transposed on its way."""
+    rows, columns, depth = sizes
+    rng, shape = np.random.default_rng(0), (1, *((columns, depth) if flip else (depth, columns)))
+    w, b = (rng.standard_normal(one, np.float32) for one in (shape, (columns,)))
+    text = product_text((5, rows, depth), shape, (5, rows, columns), "f32", (False, flip))
+    for name, array in (("w", w), ("b", b)):
+        type_ = f"tensor<{'x'.join(map(str, array.shape))}xf32>"
+        text = re.sub(rf",? %{name}: [^{{]*{{trt.name = \"{name}\"}}", "", text, count=1)
+        text = text.replace("%y = fused", f"%{name} = {constant(array, 'f32')} : {type_}\n      %y = fused", 1)
+    inputs = {"x": rng.standard_normal((5, rows, depth), np.float32)}
+    module = check_on_threads(text, inputs, tactic=f"cuda_tiles:{tile}")
+    copies = [op for op in module.walk() if isinstance(op, CopyAsyncOp) and op.source.name_hint != "lhs"]
+    assert copies
+    assert {op.count.value.data for op in copies} == {4}
 
 
 def test_few_rows_are_left_to_one_warp_per_element() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -34,48 +35,91 @@ class Engine(ABC):
 
 
 class MultiplyAdd(Engine):
-    """Each thread multiplies a piece of the tile in single precision; both operands lie with the depth as lines."""
+    """Each thread multiplies a piece of the tile in single precision.
 
-    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+    The lanes of a warp stand in rows and columns. Where an operand lies by depth a lane has quads of neighbours, which
+    one access reads; else it has single rows (or columns), of which one access reads four lines of the depth. The
+    lowest bit of a lane's number tells rows apart, the next one columns: lanes that differ in one of them read the same
+    element of one operand, which the shared memory sends to both of them at once.
+    """
+
+    def __init__(
+        self, k: KernelBuilder, shape: WarpTile, thread: SSAValue, *, left_by_depth: bool, right_by_depth: bool
+    ) -> None:
         super().__init__(k, shape, thread)
-        across = 16 if shape.columns >= 64 else 8
-        self.row_offsets = _quads(shape.rows, shape.rows * across // shape.threads)
-        self.column_offsets = _quads(shape.columns, shape.columns // across)
-        self.row = k.mul(k.div(thread, across), 4)
-        self.column = k.mul(k.rem(thread, across), 4)
+        lane, warp = k.rem(thread, 32), k.div(thread, 32)
+        lane_row = k.add(k.rem(lane, 2), k.mul(k.div(lane, 2 * shape.lane_columns), 2))
+        lane_column = k.rem(k.div(lane, 2), shape.lane_columns)
+        warp_row, warp_column = k.rem(warp, shape.warp_rows), k.div(warp, shape.warp_rows)
+        rows, columns = shape.piece
+        self.rows = _Share(k, rows, shape.lane_rows, warp_row, lane_row, left_by_depth)
+        self.columns = _Share(k, columns, shape.lane_columns, warp_column, lane_column, right_by_depth)
 
     def zeros(self) -> SSAValue:
-        count = len(self.row_offsets) * len(self.column_offsets)
-        return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), count))
+        rows, columns = self.shape.piece
+        return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), rows * columns))
 
     def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
-        k, unrolled = self.k, 4
+        k, at_once = self.k, self.shape.lines
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
             accumulators = carried[0]
-            for part in range(unrolled):
-                line = k.add(k.mul(i, unrolled), part)
-                a = self._load(left, left.at(k, stage, line, self.row), self.row_offsets)
-                b = self._load(right, right.at(k, stage, line, self.column), self.column_offsets)
-                accumulators = k.value(OuterProductOp(accumulators, a, b))
+            for quad in range(0, at_once, _QUAD):
+                line = k.add(k.mul(i, at_once), quad)
+                rows, columns = (
+                    share.fragments(k, tile, stage, line) for share, tile in ((self.rows, left), (self.columns, right))
+                )
+                for part in range(_QUAD):
+                    accumulators = self._add(accumulators, rows(part), columns(part), part)
             return [accumulators]
 
-        (result,) = k.loop(self.shape.depth // unrolled, [accumulators], step)
+        (result,) = k.loop(self.shape.depth // at_once, [accumulators], step)
         return result
 
-    def _load(self, tile: TileMemory, index: SSAValue, offsets: list[int]) -> SSAValue:
-        return self.k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
+    def _add(self, accumulators: SSAValue, rows: SSAValue, columns: SSAValue, part: int) -> SSAValue:
+        """The products of a line, which is a part of those that the fragments have."""
+        lines = self.rows.lines, self.columns.lines
+        return self.k.value(OuterProductOp(accumulators, rows, columns, part if max(lines) > 1 else 0, *lines))
 
     def keep(self, accumulators: SSAValue, results: TileMemory) -> None:
-        offsets = [row * results.pitch + column for row in self.row_offsets for column in self.column_offsets]
-        index = results.at(self.k, 0, self.row, self.column)
-        self.k.insert(StoreFragmentOp(accumulators, results.buffer, index, offsets, wide=True))
+        offsets = [row * results.pitch + column for row in self.rows.offsets for column in self.columns.offsets]
+        index = results.at(self.k, 0, self.rows.first, self.columns.first)
+        wide = self.columns.by_depth
+        self.k.insert(StoreFragmentOp(accumulators, results.buffer, index, offsets, wide=wide))
 
 
-def _quads(length: int, count: int) -> list[int]:
-    """Groups of four neighbours spread evenly over a length, for a thread that starts at four times its number."""
-    groups = count // 4
-    return [group * (length // groups) + k for group in range(groups) for k in range(4)]
+_QUAD = 4
+"""Elements of 4 bytes that one access reads."""
+
+
+class _Share:
+    """The rows (or columns) of a tile that a lane has: `offsets` from the `first` one on."""
+
+    def __init__(
+        self, k: KernelBuilder, count: int, lanes: int, warp: SSAValue, lane: SSAValue, by_depth: bool
+    ) -> None:
+        self.by_depth, self.lines = by_depth, 1 if by_depth else _QUAD
+        together = _QUAD if by_depth else 1
+        self.offsets = [
+            group * lanes * together + near for group in range(count // together) for near in range(together)
+        ]
+        self.first = k.add(k.mul(warp, lanes * count), k.mul(lane, together))
+
+    def fragments(
+        self, k: KernelBuilder, tile: TileMemory, stage: SSAValue, line: SSAValue
+    ) -> Callable[[int], SSAValue]:
+        """The fragment for each of the lines from `line` on: another one for each, or one that has all of them."""
+        if self.by_depth:
+
+            def load(part: int) -> SSAValue:
+                index = tile.at(k, stage, k.add(line, part), self.first)
+                return k.value(LoadFragmentOp(tile.buffer, index, self.offsets, wide=True))
+
+            return load
+        offsets = [own * tile.pitch + part for own in self.offsets for part in range(_QUAD)]
+        index = tile.at(k, stage, self.first, line)
+        loaded = k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
+        return lambda _: loaded
 
 
 class MatrixUnit(Engine):

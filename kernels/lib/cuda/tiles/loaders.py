@@ -176,7 +176,11 @@ class MatrixLoader(Loader):
 
 
 class TransposingLoader(Loader):
-    """A matrix of 4-byte elements whose rows become columns of the tile, so that the depth gives the lines."""
+    """A matrix of 4-byte elements whose rows become columns of the tile, so that the depth gives the lines.
+
+    A warp copies 8 neighbours along the depth, which are one sector of memory, from each of 4 rows: as lines of the
+    tile are 4 banks apart, all of them go to different banks.
+    """
 
     is_async = True
 
@@ -190,22 +194,33 @@ class TransposingLoader(Loader):
         first: SSAValue,
     ) -> None:
         self.k, self.matrix, self.tile, self.first = k, matrix, tile, first
-        # Neighbouring threads read neighbours along the depth.
-        self.deep, self.row = k.rem(thread, tile.lines), k.div(thread, tile.lines)
-        self.step = threads // tile.lines
-        self.count = tile.width // self.step
+        self.deep, self.row = k.rem(thread, _SECTOR), k.div(thread, _SECTOR)
+        self.step = threads // _SECTOR
 
     def start(self, step: SSAValue, stage: SSAValue | int) -> None:
-        k, matrix = self.k, self.matrix
-        deep = k.add(k.mul(step, self.tile.lines), self.deep)
-        whole_depth = isinstance(matrix.width, int) and matrix.width % self.tile.lines == 0
-        whole_rows = isinstance(matrix.lines, int) and matrix.lines % self.tile.width == 0
-        exists = None if whole_depth else k.compare("slt", deep, k.size(matrix.width))
-        for number in range(self.count):
-            column = k.add(self.row, number * self.step)
-            row = k.add(self.first, column)
-            both = exists if whole_rows else k.both(exists, k.compare("slt", row, k.size(matrix.lines)))
-            source = k.add(k.add(matrix.base, k.mul(row, matrix.outer)), deep)
-            target = self.tile.at(k, stage, self.deep, column)
-            valid = None if both is None else k.select(both, 1, 0)
-            k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, 1, valid))
+        k, matrix, tile = self.k, self.matrix, self.tile
+        deep, row = k.add(k.mul(step, tile.lines), self.deep), k.add(self.first, self.row)
+        whole_depth = isinstance(matrix.width, int) and matrix.width % tile.lines == 0
+        whole_rows = isinstance(matrix.lines, int) and matrix.lines % tile.width == 0
+        first = k.add(k.add(matrix.base, k.mul(row, matrix.outer)), deep)
+        target = tile.at(k, stage, self.deep, self.row)
+        for below in range(0, tile.width, self.step):
+            start, apart = _moved(k, first, below, matrix.outer)
+            exists = None if whole_rows else k.compare("slt", k.add(row, below), k.size(matrix.lines))
+            for on in range(0, tile.lines, _SECTOR):
+                inside = None if whole_depth else k.compare("slt", k.add(deep, on), k.size(matrix.width))
+                both = k.both(exists, inside)
+                valid = None if both is None else k.select(both, 1, 0)
+                offsets = (apart + on, on * tile.pitch + below)
+                k.insert(CopyAsyncOp(matrix.buffer, start, tile.buffer, target, 1, valid, offsets))
+
+
+_SECTOR = 8
+"""Elements of 4 bytes in what memory moves at once."""
+
+
+def _moved(k: KernelBuilder, index: SSAValue, lines: int, step: SSAValue | int) -> tuple[SSAValue, int]:
+    """An index so many steps on, as another index and how many elements it is still away."""
+    if isinstance(step, int):
+        return index, lines * step
+    return k.add(index, k.mul(step, lines)), 0

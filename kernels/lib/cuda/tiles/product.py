@@ -211,16 +211,11 @@ def _place(k: KernelBuilder, plan: Plan) -> Place:
 
 
 def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: SSAValue) -> Engine:
+    by_depth = {"left_by_depth": operands.left_by_depth, "right_by_depth": operands.right_by_depth}
     if plan.kind is None:
-        return MultiplyAdd(k, plan.shape, thread)
-    return MatrixUnit(
-        k,
-        plan.shape,
-        thread,
-        plan.kind,
-        left_by_depth=operands.left_by_depth,
-        right_by_depth=operands.right_by_depth,
-    )
+        k.function.attributes["resident"] = IntegerAttr(plan.shape.resident, i64)
+        return MultiplyAdd(k, plan.shape, thread, **by_depth)
+    return MatrixUnit(k, plan.shape, thread, plan.kind, **by_depth)
 
 
 def _range(k: KernelBuilder, plan: Plan, part: SSAValue) -> tuple[SSAValue, SSAValue]:

@@ -15,6 +15,7 @@ Kind: TypeAlias = Literal["float", "half", "byte"]
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
 _CLUSTERS = (2, 3, 4, 6, 8)
 _MEETING = 700  # cycles of the two barriers of a cluster, and of reading what its other blocks have kept
+_LATE_CLUSTERS = 4000  # cycles between those that a processor has one after the other, measured with 64x64c4
 _BYTES = {"float": 4, "half": 2, "byte": 1}  # of an element
 _MIN_STEPS = 2  # of one part of a split sum
 
@@ -37,6 +38,22 @@ class WarpTile(Tile):
     stages: int = 3
     parts: int = 1
     is_cluster: bool = False
+    piece: tuple[int, int] = (0, 0)
+    """Rows and columns that a thread has where it multiplies for itself."""
+    lines: int = 4
+    """Lines of the depth that are multiplied between two rounds of a loop, there."""
+    transposes: bool = False
+    """Whether operands whose neighbours are along the depth are transposed on their way to shared memory, there."""
+
+    @property
+    def lane_rows(self) -> int:
+        """How many lanes of a warp have pieces below each other."""
+        return self.rows // (self.warp_rows * self.piece[0])
+
+    @property
+    def lane_columns(self) -> int:
+        """How many lanes of a warp have pieces beside each other."""
+        return self.columns // (self.warp_columns * self.piece[1])
 
     @property
     def name(self) -> str:
@@ -64,9 +81,9 @@ class WarpTile(Tile):
 
 # Single precision, multiplied by each thread for itself.
 MULTIPLY_ADD = (
-    WarpTile(128, 128, 16, 4, 2, resident=2, kind="float"),
-    WarpTile(64, 64, 16, 4, 2, resident=3, kind="float"),
-    WarpTile(32, 32, 32, 2, 1, resident=8, kind="float"),
+    WarpTile(128, 128, 16, 4, 2, 2, "float", stages=4, piece=(8, 8), lines=16, transposes=True),
+    WarpTile(64, 64, 32, 2, 2, 4, "float", piece=(8, 4), lines=16, transposes=True),
+    WarpTile(32, 32, 32, 2, 1, 8, "float", piece=(4, 4), lines=8),
 )
 # Half precision, multiplied by the matrix units.
 MATRIX_UNIT = (
@@ -112,6 +129,7 @@ class Work:
             full, rest = divmod(-(-blocks // processors), shape.resident)
             together = [shape.resident] * full + [rest] * (rest > 0)
             total = sum(steps * self._measured_step(shape, count) + times.start for count in together)
+            total += (len(together) - 1) * _LATE_CLUSTERS if shape.is_cluster else 0
             return device.launch + total + moved / device.parts_per_cycle  # second launches are in what was fitted
         side_by_side = min(shape.resident, -(-blocks // processors))
         rounds = -(-blocks // (processors * side_by_side))

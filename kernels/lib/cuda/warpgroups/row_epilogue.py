@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
@@ -39,15 +40,45 @@ _SHIFTS = 1e7
 
 @dataclass(frozen=True)
 class ResultShape:
-    """The result as a batch of matrices: which of its dimensions are entries, rows (in this order) and columns."""
+    """The result as a batch of matrices: which of its dimensions are entries, rows and columns (in this order)."""
 
     batch: tuple[int, ...]
     rows: tuple[int, ...]
-    column: int
+    columns: tuple[int, ...]
 
     @property
     def axes(self) -> tuple[int, ...]:
-        return (*self.batch, *self.rows, self.column)
+        return (*self.batch, *self.rows, *self.columns)
+
+    def nest(
+        self, op: EpilogueOp, extras: Sequence[SSAValue], access: Sequence[AccessAttr], lowering: Lowering
+    ) -> Nest:
+        """The result and its extra operands over these dimensions, the columns as one as far as all allow that."""
+        output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
+        accesses = [affine(value, places[value], one, len(space)) for value, one in zip(extras, access, strict=True)]
+        accesses.append(direct(output, places[output]))
+        turned = [Affine(one.value, tuple(one.steps[axis] for axis in self.axes), one.offset) for one in accesses]
+        nest = Nest.of([space[axis] for axis in self.axes], turned)
+        first = len(self.batch) + len(self.rows)
+        for axis in reversed(range(first, len(self.axes) - 1)):
+            outer, inner = nest.extents[axis : axis + 2]
+            if outer == 1 or inner == 1:
+                nest = nest.without(axis if outer == 1 else axis + 1)
+            elif nest.merges(axis):
+                nest = nest.merged(axis)
+        return nest
+
+
+def is_joined(
+    op: EpilogueOp,
+    extras: Sequence[SSAValue],
+    access: Sequence[AccessAttr],
+    shape: ResultShape,
+    lowering: Lowering,
+) -> bool:
+    """Whether the columns of a result can be walked through as one dimension."""
+    nest = shape.nest(op, extras, access, lowering)
+    return len(nest.extents) == len(shape.batch) + len(shape.rows) + 1
 
 
 def is_pointwise(op: EpilogueOp) -> bool:
@@ -128,31 +159,33 @@ class RowEpilogue:
         wider = without_limits(region)
         self.is_limited = wider is not None
         self.region = wider or (with_reciprocals(region) if is_half(self.element) else region)
-        output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
-        self.columns, self.width = space[shape.column], width
-        accesses = [affine(value, places[value], one, len(space)) for value, one in zip(*operands, strict=True)]
-        accesses.append(direct(output, places[output]))
-        turned = [Affine(one.value, tuple(one.steps[axis] for axis in shape.axes), one.offset) for one in accesses]
-        first_row, column = len(shape.batch), len(shape.axes) - 1
-        nest = Nest.of([space[axis] for axis in shape.axes], turned)
+        nest = shape.nest(op, *operands, lowering)
+        self.columns, self.width = nest.extents[-1], width
+        first_row, column = len(shape.batch), len(shape.batch) + len(shape.rows)
         nest = collapse(nest, frozenset({column}), frozenset({first_row, column}))
         self.extents = nest.extents[:-1]
         self.batch_loops = sum(group[0] < first_row for group in nest.groups)
         self.operands = nest.operands
         self.pointers = [k.buffer(one.value, one.offset) for one in nest.operands]
-        self.wide = [self._is_wide(one, lowering) for one in nest.operands]
+        self.together = [self._together(one, lowering) for one in nest.operands]
         # The first argument of the region is the sum.
         vectors = [1 + number for number in self.extras if self.operands[number].steps[-1] != 0]
         self.region, self.floats = with_floats(self.region, vectors)
         self._loaded: dict[tuple[int, SSAValue], SSAValue] = {}
 
-    def _is_wide(self, one: Affine, lowering: Lowering) -> bool:
-        """Whether the columns of a thread lie side by side and aligned."""
+    def _together(self, one: Affine, lowering: Lowering) -> dict[str, Any]:
+        """How many columns of a thread lie side by side and so aligned that one access has them, for the ops."""
         size = byte_width(element_of(one.value.type))
         start = lowering.placements[one.value].offset + one.offset * size
         places = [start, *(step * size for step in one.steps[:-1])]
-        aligned = all(isinstance(place, int) and place % min(_PIECE, self.width * size) == 0 for place in places)
-        return aligned and one.steps[-1] == 1 and isinstance(self.columns, int) and self.columns % self.width == 0
+        most = min(self.width, _PIECE // size)
+        count = most if one.steps[-1] == 1 and isinstance(self.columns, int) else 1
+        while count > 1:
+            aligned = all(isinstance(place, int) and place % (count * size) == 0 for place in places)
+            if aligned and isinstance(self.columns, int) and self.columns % count == 0:
+                break
+            count //= 2
+        return {"wide": count > 1, "together": count if 1 < count < most else 0}
 
     def at(self, batch: SSAValue, row: SSAValue) -> list[SSAValue]:
         """The indices along the loops before the columns."""
@@ -234,7 +267,7 @@ class RowEpilogue:
                 self._offsets(count),
                 stride=self._stride(output),
                 valid=valid,
-                wide=self.wide[-1],
+                **self.together[-1],
             )
         )
 
@@ -261,10 +294,8 @@ class RowEpilogue:
         if one.steps[-1] == 0:
             value = k.value(LoadOp(self.pointers[number], [index], [1]))
         else:
-            stride, wide = self._stride(one), self.wide[number]
-            value = k.value(
-                LoadFragmentOp(self.pointers[number], index, offsets, stride=stride, valid=valid, wide=wide)
-            )
+            pointer, stride, flags = self.pointers[number], self._stride(one), self.together[number]
+            value = k.value(LoadFragmentOp(pointer, index, offsets, stride=stride, valid=valid, **flags))
         if fixed:
             self._loaded[number, column] = value
         return value

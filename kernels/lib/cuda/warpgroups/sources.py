@@ -142,7 +142,10 @@ class WindowShape:
 
 
 class WindowSource(Source):
-    """The pixels of images as rows, tap by tap and in each the channels."""
+    """The pixels of images as rows, tap by tap and in each the channels.
+
+    Those of all images follow each other, or each image is an entry of the batch.
+    """
 
     by_depth = False
     is_constant = False
@@ -161,7 +164,7 @@ class WindowSource(Source):
             extent = k.size(size)
             at.insert(0, k.sub(k.mul(k.rem(pixel, extent), stride), pre))
             pixel = k.div(pixel, extent)
-        self.pixel = [pixel, *at]
+        self.pixel = [k.add(pixel, batch[0]) if batch else pixel, *at]
 
     def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
         tap, block = k.div(step, self.blocks), k.rem(step, self.blocks)
