@@ -125,6 +125,9 @@ PHASES = (
             Step("quantize-lone-weights", "layers between int8 tensors can be int8 layers once their weights are"),
             Step("fuse-quantized-convolution", "convolutions take the scales around them as one factor"),
             Step("fuse-quantized-products", "matrix products take the scales around them as one factor too"),
+            Step(
+                "fuse-packed-products", "what no integer product took; its weights stay as few bits as they have", "cpu"
+            ),
             Step("fuse-float8-products", "8-bit floats are multiplied as they are, where a machine does so", "cuda"),
             Step("fuse-quantized-pointwise", "sums and products round as integer kernels do, while scales are known"),
             Step("fuse-quantized-pooling", "sums of int8 are exact, while scales are known"),

@@ -17,6 +17,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.packed_weights import DequantizeBlocksOp
 from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp
 from mlirt.errors import MlirtError
@@ -58,7 +59,7 @@ class FoldConstantsPass(ModulePass):
                     self._fold(layer, ctx)
 
     def _stays(self) -> tuple[type[TensorOp], ...]:
-        return (ConstantOp, PluginOp) if self.scales else (ConstantOp, PluginOp, DequantizeOp)
+        return (ConstantOp, PluginOp) if self.scales else (ConstantOp, PluginOp, DequantizeOp, DequantizeBlocksOp)
 
     def _fold(self, layer: TensorOp, ctx: Context) -> None:
         if not self._pays(layer):
@@ -72,6 +73,8 @@ class FoldConstantsPass(ModulePass):
         replace(layer, *(insert_before(layer, constant) for constant in constants))
 
     def _pays(self, layer: TensorOp) -> bool:
+        if isinstance(layer, DequantizeBlocksOp):
+            return True  # the numbers of weights, which no run shall make again
         before = sum(_bytes(operand.type) for operand in layer.operands)
         after = sum(_bytes(result.type) for result in layer.results)
         return after <= max(self.max_bytes, self.max_growth * before)
