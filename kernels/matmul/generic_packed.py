@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.reduction import ReductionKind
+from mlirt.dialects.fused.scalar_builder import Scalars
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
 from mlirt.kernels.lib.loops.reduction_nest import Accumulation, accumulator_of, lower_accumulation
@@ -23,20 +24,16 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     accumulator = accumulator_of(op.epilogue)
     bits, block = op.bits.value.data, op.block.value.data
     per = 8 // bits
-    one_zero = dims(op.zero.type) == (1, 1)
 
     def body(k: KernelBuilder, scalars: list[SSAValue], indices: list[SSAValue]) -> SSAValue:
         wide, whole = k.scalars(accumulator), k.scalars(i32)
         column, depth = indices[width - 1], indices[width]
-        number = k.div(depth, block)
-        code = whole.cast(k.ready(k.load(op.codes, [column, k.div(depth, per)])), element_of(op.codes.type))
+        code = _at(k, op.codes, whole, column, k.div(depth, per))
         if per > 1:
             shift = k.mul(k.rem(depth, per), bits)
             moved = k.value(arith.ShRUIOp(code, k.value(arith.IndexCastOp(shift, i32))))
             code = k.value(arith.AndIOp(moved, whole.constant((1 << bits) - 1)))
-        place = [k.constant(0)] * 2 if one_zero else [column, number]
-        zero = wide.cast(k.ready(k.load(op.zero, place)), element_of(op.zero.type))
-        scale = wide.cast(k.ready(k.load(op.scale, [column, number])), element_of(op.scale.type))
+        zero, scale = (_at(k, value, wide, column, k.div(depth, block)) for value in (op.zero, op.scale))
         weight = wide.mul(wide.sub(wide.cast(code, i32), zero), scale)
         return k.typed(wide.mul(wide.cast(k.ready(scalars[0]), element_of(op.lhs.type)), weight), accumulator)
 
@@ -53,3 +50,10 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     )
     lower_accumulation(op, job, "matmul", lowering)
     return True
+
+
+def _at(k: KernelBuilder, value: SSAValue, scalars: Scalars, row: SSAValue, place: SSAValue) -> SSAValue:
+    """One element of a matrix as a number; a dimension of length 1 has one for all places."""
+    sizes = dims(value.type)
+    indices = [k.constant(0) if size == 1 else index for size, index in zip(sizes, (row, place), strict=True)]
+    return scalars.cast(k.ready(k.load(value, indices)), element_of(value.type))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.shared_attributes import integer
+from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.packed_weights import PackedMatrixMultiplyOp
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.options import option
 from mlirt.passes.quantization.packed_weights import PackedWeights, packed_weights
@@ -25,6 +30,7 @@ class FusePackedProductsPass(ModulePass):
     The weights are constants behind `trt.dequantize_blocks` with blocks along the sum, or behind `trt.dequantize` with
     one scale for all or for each column of the result, at least `min-elements` of them; these are packed into 4 bits
     where they fit. What is between the two may be a cast, a transposition, or a reshape that adds axes of length 1.
+    With `most-rows` other than 0 products of usually more rows stay as they are.
 
     Before:
 
@@ -41,16 +47,26 @@ class FusePackedProductsPass(ModulePass):
     name = "fuse-packed-products"
 
     min_elements: int = option(4096, at_least=0)
+    most_rows: int = option(0, at_least=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lengths = dict[str, int]()
         for block in tensor_blocks(op):
+            if isinstance(block.parent_op(), FuncOp):
+                lengths = typical_values(block)  # of what follows in it, too
             for inner in list(block.ops):
                 if isinstance(inner, MatrixMultiplyOp):
-                    found = packed_weights(inner, ctx, self.min_elements)
-                    if isinstance(found, PackedWeights):
-                        _fuse(inner, found, ctx)
-                    else:
-                        declined(inner, found)
+                    self._apply(inner, lengths, ctx)
+
+    def _apply(self, product: MatrixMultiplyOp, lengths: Mapping[str, int], ctx: Context) -> None:
+        found = packed_weights(product, ctx, self.min_elements)
+        rows = prod(typical(size, lengths) for size in dims(product.output.type)[:-1])
+        if not isinstance(found, PackedWeights):
+            declined(product, found)
+        elif self.most_rows and rows > self.most_rows:
+            declined(product, f"it has some {rows} rows, which share numbers that a launch in front of it makes")
+        else:
+            _fuse(product, found, ctx)
 
 
 def _fuse(product: MatrixMultiplyOp, weights: PackedWeights, ctx: Context) -> None:

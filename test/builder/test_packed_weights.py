@@ -152,3 +152,12 @@ def test_a_plan_is_hardly_larger_than_the_model(block: int, dtype: str, zeros: s
     path = tmp_path / "packed.plan"
     mlirt.compile(model, target="cpu").save(path)
     assert path.stat().st_size <= 1.1 * len(model.SerializeToString())
+
+
+@pytest.mark.parametrize("rows", [1, 20])
+def test_a_plan_for_a_gpu_has_the_codes_too(rows: int, tmp_path: Path) -> None:
+    """One row multiplies by the codes, more by halves that a launch in front makes of them."""
+    model = _n_bits(1024, 1024, 32, dtype="float16", rows=(rows,))
+    path = tmp_path / "packed.plan"
+    mlirt.compile(model, target="cuda", precision="fp16", heuristic=True).save(path)
+    assert path.stat().st_size <= 1.1 * len(model.SerializeToString())

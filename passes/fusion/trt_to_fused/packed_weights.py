@@ -35,7 +35,7 @@ def convert_dequantize_blocks(at: Conversion) -> None:
     element = element_of(op.codes.type)
 
     def code(s: Scalars, x: Sequence[SSAValue]) -> SSAValue:
-        whole = s.on(i32)
+        s, whole = s.on(compute), s.on(i32)
         value = whole.cast(x[0], element)
         if per > 1:
             shift = whole.mul(whole.index(len(space) - 1), whole.constant(bits))
