@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.dialects.packed_codes import BITS, unpacked
+from mlirt.dialects.packed_codes import BITS, middle, packed, unpacked
 from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.packed_matrices import shifted
 
 _DOMAIN = "com.microsoft"
 
@@ -48,19 +49,45 @@ def gather_block_quantized(net: Network, node: Node) -> Value:
     """
     data, indices, scales, zeros = node.input(0), node.input(1), node.input(2), node.optional(3)
     block = node.integer("block_size", 128)
-    bits = _bits(node, block)
+    bits = _bits(node, block) if data.narrow is None else data.narrow.bits
     gathered, along = node.axis("gather_axis", 0, data.rank), node.axis("quantize_axis", 1, data.rank)
-    if data.element_name != "uint8" or gathered or along != data.rank - 1 or not along:
-        raise node.unsupported("only rows (gather_axis 0) of bytes with blocks along the last axis are known")
+    if gathered or along != data.rank - 1 or not along:
+        raise node.unsupported("only rows (gather_axis 0) with blocks along the last axis are known")
     (*_, width), blocks = data.dims, scales.dims[-1]
     if not isinstance(width, int) or not isinstance(blocks, int):
         raise node.unsupported(f"the width {width} of a table must be known")
-    missing = blocks * block * bits // 8 - width
-    if missing:
-        data = layers.pad(net, data, [0] * data.rank, [*[0] * (data.rank - 1), missing], "constant", None)
-    given = [data, scales, None if zeros is None else _points(net, node, zeros, bits, blocks)]
-    rows = [None if one is None else net.emit("gather", [one, indices], mode="default", axis=0) for one in given]
-    return net.emit("dequantize_blocks", rows, bits=bits, block=block, depth=width * 8 // bits)
+    if data.narrow is not None:
+        depth = width
+        data, zeros = _codes_of_elements(net, node, data, zeros, block)
+    elif data.element_name == "uint8":
+        depth = width * 8 // bits
+        missing = blocks * block * bits // 8 - width
+        if missing:
+            data = layers.pad(net, data, [0] * data.rank, [*[0] * (data.rank - 1), missing], "constant", None)
+        zeros = None if zeros is None else _points(net, node, zeros, bits, blocks)
+    else:
+        raise node.unsupported(f"a table of {data.element_name} is not known, only one of bytes, int4 or uint4")
+    rows = [
+        None if one is None else net.emit("gather", [one, indices], mode="default", axis=0)
+        for one in (data, scales, zeros)
+    ]
+    return net.emit("dequantize_blocks", rows, bits=bits, block=block, depth=depth)
+
+
+def _codes_of_elements(
+    net: Network, node: Node, data: Value, zeros: Value | None, block: int
+) -> tuple[Value, Value | None]:
+    """A constant table of int4 or uint4 as packed codes, and its zero points, which are 0 where there are none."""
+    assert data.narrow is not None
+    array, points = data.array, None if zeros is None else zeros.array
+    if not data.narrow.is_integer or array is None or (zeros is not None and points is None):
+        raise node.unsupported("a table of narrow elements, and its zero points, must be constant integers")
+    offset = middle(data.narrow.bits) if array.dtype.kind == "i" else 0
+    codes = net.constant(packed(shifted(array, offset), block, data.narrow.bits), data.hint)
+    if points is None:
+        blocks = -(-array.shape[-1] // block)
+        points = np.zeros((*array.shape[:-1], blocks), array.dtype)
+    return codes, net.constant(shifted(points, offset))
 
 
 def _bits(node: Node, block: int) -> int:

@@ -36,8 +36,8 @@ def dequantized_blocks(net: Network, node: Node, x: Value, scale: Value, zero: V
             f"{'rows' if axis else 'columns'}"
         )
     offset = middle(bits) if stored.dtype.kind == "i" else 0
-    codes = net.constant(packed(_codes(stored, offset), block, bits), x.hint)
-    shift = None if points is None else net.constant(_codes(points, offset))
+    codes = net.constant(packed(shifted(stored, offset), block, bits), x.hint)
+    shift = None if points is None else net.constant(shifted(points, offset))
     if points is None and not offset:  # unsigned integers stand for themselves
         shift = net.constant(np.zeros(expected, np.uint8))
     given = [codes, net.constant(np.ascontiguousarray(scales), scale.hint), shift]
@@ -45,5 +45,6 @@ def dequantized_blocks(net: Network, node: Node, x: Value, scale: Value, zero: V
     return numbers if axis else layers.transpose(net, numbers, [1, 0])
 
 
-def _codes(stored: Array, offset: int) -> Array:
+def shifted(stored: Array, offset: int) -> Array:
+    """Integers as codes, which are not negative."""
     return np.ascontiguousarray((stored.astype(np.int16) + offset).astype(np.uint8))

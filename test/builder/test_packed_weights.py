@@ -161,3 +161,26 @@ def test_a_plan_for_a_gpu_has_the_codes_too(rows: int, tmp_path: Path) -> None:
     path = tmp_path / "packed.plan"
     mlirt.compile(model, target="cuda", precision="fp16", heuristic=True).save(path)
     assert path.stat().st_size <= 1.1 * len(model.SerializeToString())
+
+
+@pytest.mark.parametrize(("bits", "width", "block"), [(4, 80, 32), (8, 48, 16), (4, 64, 64)])
+def test_rows_of_a_packed_table(bits: int, width: int, block: int) -> None:
+    """Only the rows that are read become numbers: the plan has the table packed."""
+    rng = np.random.default_rng(1)
+    blocks = -(-width // block)
+    stored = {
+        "data": rng.integers(0, 256, (50, width * bits // 8), dtype=np.uint8),
+        "scales": rng.uniform(0.01, 0.05, (50, blocks)).astype(np.float32),
+        "zeros": rng.integers(0, 256, (50, -(-blocks * bits // 8)), dtype=np.uint8),
+    }
+    sizes: dict[str, Any] = {"bits": bits, "block_size": block, "gather_axis": 0, "quantize_axis": 1}
+    nodes = [
+        helper.make_node("Cast", ["x"], ["rows"], to=TensorProto.INT64),
+        helper.make_node("GatherBlockQuantized", ["data", "rows", *list(stored)[1:]], ["y"], domain=_MS, **sizes),
+    ]
+    model = _model(nodes, ["n", 3], stored)
+    engine, session = mlirt.compile(model, target="cpu"), cpu_session(model)
+    for length in (1, 4):
+        x = rng.integers(0, 50, (length, 3)).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(engine.run({"x": x})["y"], expected, rtol=1e-6)
