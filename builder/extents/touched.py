@@ -17,6 +17,7 @@ from mlirt.dialects.kernel.flagged_word import ReceiveFlaggedOp, SendFlaggedOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.tile import tile_shape
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_packed import TileLoadPackedOp, TileMultiplyAddPackedOp, codes_per_word
 from mlirt.dialects.kernel.tile_products import (
     FOUR,
     TileCombineOp,
@@ -96,6 +97,25 @@ def _multiply_add(op: TileMultiplyAddOp) -> Iterator[Touched]:
     depth = op.depth.value.data
     yield Touched(op.x, _at(op.x_at), (Run(_rows(rows, op.rows), op.row_step), Run((depth,), op.step)))
     yield Touched(op.w, _at(op.w_at), (Run((depth * columns * lanes,)),))
+
+
+def _load_packed(op: TileLoadPackedOp) -> Iterator[Touched]:
+    yield from _packed_weights(op, *tile_shape(op.result.type)[1:])
+
+
+def _multiply_add_packed(op: TileMultiplyAddPackedOp) -> Iterator[Touched]:
+    rows, columns, lanes = tile_shape(op.tile.type)
+    yield Touched(op.x, _at(op.x_at), (Run((rows,), op.row_step), Run((op.depth.value.data,), op.step)))
+    yield from _packed_weights(op, columns, lanes)
+
+
+def _packed_weights(op: TileLoadPackedOp | TileMultiplyAddPackedOp, columns: int, lanes: int) -> Iterator[Touched]:
+    bits, depth = op.bits.value.data, op.depth.value.data
+    per = codes_per_word(bits)
+    count = depth if per == 1 else per * bits // 8
+    yield Touched(op.w, _at(op.w_at), (Run((count * columns * lanes,)),))
+    yield Touched(op.scale, _at(op.scale_at), (Run((columns * lanes,)),))
+    yield Touched(op.zero, _at(op.zero_at), (Run((columns * lanes,)),))
 
 
 def _multiply_add_lanes(op: TileMultiplyAddLanesOp) -> Iterator[Touched]:
@@ -213,6 +233,8 @@ _RULES: dict[type[Operation], Callable[..., Iterator[Touched]]] = {
     StoreOp: _element,
     TileMultiplyAddOp: _multiply_add,
     TileMultiplyAddLanesOp: _multiply_add_lanes,
+    TileMultiplyAddPackedOp: _multiply_add_packed,
+    TileLoadPackedOp: _load_packed,
     TileCombineOp: _combine,
     TileDotAddOp: _dot_add,
     TileLoadOp: _load,

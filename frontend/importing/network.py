@@ -47,7 +47,7 @@ MAX_ELEMENT_COUNT = 1 << 40
 MAX_FORMULA_LENGTH = 2000
 
 # Folding these would hide from later passes what precision the trained network asks for.
-_NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize", "trt.plugin"})
+_NEVER_FOLDED = frozenset({"trt.quantize", "trt.dequantize", "trt.dequantize_blocks", "trt.plugin"})
 
 _OPS = {op.name: op for op in Trt.operations}
 

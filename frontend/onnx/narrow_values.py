@@ -35,13 +35,15 @@ _MOVES = frozenset(
     }
 )
 _OF_SHAPES = frozenset({"Shape", "Size"})
+_OF_OTHER_DOMAINS = frozenset({"GatherBlockQuantized"})
 
 
 def check_narrow_inputs(node: Node) -> None:
     """Raise where an op would take what numbers are stored in for the numbers."""
     found = {value.narrow.name for value in node.inputs if value is not None and value.narrow is not None}
     mixed = node.op_type in _MOVES and len({value.narrow for value in [node.input(0), *_joined(node)]}) > 1
-    if found and (mixed or node.domain or node.op_type not in _CONVERSIONS | _MOVES | _OF_SHAPES):
+    known = _OF_OTHER_DOMAINS if node.domain else _CONVERSIONS | _MOVES | _OF_SHAPES
+    if found and (mixed or node.op_type not in known):
         names = " and ".join(sorted(found))
         raise node.unsupported(f"it reads the element type {names}; cast it to float32 or int8 before")
 

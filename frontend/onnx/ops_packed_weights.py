@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from mlirt.dialects.packed_codes import BITS, middle, packed, unpacked
 from mlirt.dialects.symbolic import Dim
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.packed_matrices import shifted
 
 _DOMAIN = "com.microsoft"
-_BITS = (2, 4, 8)
 
 
 @onnx_op("MatMulNBits", domain=_DOMAIN)
 def matmul_n_bits(net: Network, node: Node) -> Value:
-    """`x W^T` with W [N, K] of few bits: each block along K has a scale and a zero point."""
+    """`x W^T` with W [N, K] of few bits: each block along K has a scale and a zero point.
+
+    `accuracy_level` lets a runtime compute with fewer bits than x has; it is never made use of.
+    """
     block, count, depth = (node.integer(name) for name in ("block_size", "N", "K"))
     bits = _bits(node, block)
     x, scales, zeros, bias = node.input(0), node.input(2), node.optional(3), node.optional(5)
@@ -26,14 +30,12 @@ def matmul_n_bits(net: Network, node: Node) -> Value:
         raise node.unsupported("weights that are packed for one device are not known")
     blocks = -(-depth // block)
     shape: list[Dim] = [count, blocks]
-    codes = _unpacked(net, layers.reshape(net, node.input(1), [*shape, block * bits // 8]), bits)
+    codes = layers.reshape(net, node.input(1), [count, blocks * block * bits // 8])
     if zeros is not None and zeros.element_name == "uint8":
-        packed = layers.reshape(net, zeros, [count, -(-blocks * bits // 8)])
-        zeros = layers.along(net, _unpacked(net, packed, bits), 1, 0, blocks)
+        zeros = _points(net, node, layers.reshape(net, zeros, [count, -(-blocks * bits // 8)]), bits, blocks)
     scales = layers.reshape(net, scales, shape)
     zeros = None if zeros is None else layers.reshape(net, zeros, shape)
-    weights = _dequantized(net, codes, scales, zeros, bits)
-    weights = layers.along(net, layers.reshape(net, weights, [count, blocks * block]), 1, 0, depth)
+    weights = net.emit("dequantize_blocks", [codes, scales, zeros], bits=bits, block=block, depth=depth)
     weights = layers.with_rank(net, layers.cast(net, weights, x.element), x.rank)
     result = layers.matrix_multiply(net, x, weights, rhs_op="transpose")
     return result if bias is None else layers.binary(net, "sum", result, bias)
@@ -47,57 +49,60 @@ def gather_block_quantized(net: Network, node: Node) -> Value:
     """
     data, indices, scales, zeros = node.input(0), node.input(1), node.input(2), node.optional(3)
     block = node.integer("block_size", 128)
-    bits = _bits(node, block)
+    bits = _bits(node, block) if data.narrow is None else data.narrow.bits
     gathered, along = node.axis("gather_axis", 0, data.rank), node.axis("quantize_axis", 1, data.rank)
-    if data.element_name != "uint8" or gathered or along != data.rank - 1 or not along:
-        raise node.unsupported("only rows (gather_axis 0) of bytes with blocks along the last axis are known")
-    given = [data, scales] if zeros is None else [data, scales, zeros]
-    rows = [net.emit("gather", [table, indices], mode="default", axis=0) for table in given]
-    codes = _unpacked(net, rows[0], bits)
-    *outer, width = codes.dims
-    blocks = rows[1].dims[-1]
-    points = None if zeros is None else layers.along(net, _unpacked(net, rows[2], bits), codes.rank - 1, 0, blocks)
+    if gathered or along != data.rank - 1 or not along:
+        raise node.unsupported("only rows (gather_axis 0) with blocks along the last axis are known")
+    (*_, width), blocks = data.dims, scales.dims[-1]
     if not isinstance(width, int) or not isinstance(blocks, int):
         raise node.unsupported(f"the width {width} of a table must be known")
-    padded = layers.pad(net, codes, [0] * codes.rank, [*[0] * len(outer), blocks * block - width], "constant", None)
-    by_blocks = layers.reshape(net, padded, [*outer, blocks, block])
-    numbers = _dequantized(net, by_blocks, rows[1], points, bits)
-    return layers.along(net, layers.reshape(net, numbers, [*outer, blocks * block]), codes.rank - 1, 0, width)
+    if data.narrow is not None:
+        depth = width
+        data, zeros = _codes_of_elements(net, node, data, zeros, block)
+    elif data.element_name == "uint8":
+        depth = width * 8 // bits
+        missing = blocks * block * bits // 8 - width
+        if missing:
+            data = layers.pad(net, data, [0] * data.rank, [*[0] * (data.rank - 1), missing], "constant", None)
+        zeros = None if zeros is None else _points(net, node, zeros, bits, blocks)
+    else:
+        raise node.unsupported(f"a table of {data.element_name} is not known, only one of bytes, int4 or uint4")
+    rows = [
+        None if one is None else net.emit("gather", [one, indices], mode="default", axis=0)
+        for one in (data, scales, zeros)
+    ]
+    return net.emit("dequantize_blocks", rows, bits=bits, block=block, depth=depth)
+
+
+def _codes_of_elements(
+    net: Network, node: Node, data: Value, zeros: Value | None, block: int
+) -> tuple[Value, Value | None]:
+    """A constant table of int4 or uint4 as packed codes, and its zero points, which are 0 where there are none."""
+    assert data.narrow is not None
+    array, points = data.array, None if zeros is None else zeros.array
+    if not data.narrow.is_integer or array is None or (zeros is not None and points is None):
+        raise node.unsupported("a table of narrow elements, and its zero points, must be constant integers")
+    offset = middle(data.narrow.bits) if array.dtype.kind == "i" else 0
+    codes = net.constant(packed(shifted(array, offset), block, data.narrow.bits), data.hint)
+    if points is None:
+        blocks = -(-array.shape[-1] // block)
+        points = np.zeros((*array.shape[:-1], blocks), array.dtype)
+    return codes, net.constant(shifted(points, offset))
 
 
 def _bits(node: Node, block: int) -> int:
     bits = node.integer("bits", 4)
-    if bits not in _BITS:
+    if bits not in BITS:
         raise node.unsupported(f"weights of {bits} bits are not known, only of 2, 4 and 8")
     if block < 16 or block & (block - 1):
         raise node.invalid(f"expected a block_size of 16 or a larger power of 2, got {block}")
     return bits
 
 
-def _unpacked(net: Network, packed: Value, bits: int) -> Value:
-    """The numbers in bytes, as uint8 where they are known and else as int32: the lowest bits of a byte come first."""
+def _points(net: Network, node: Node, zeros: Value, bits: int, blocks: int) -> Value:
+    """The zero points in bytes, one a block."""
     if bits == 8:
-        return packed
-    if packed.array is not None:
-        parts = [(packed.array >> np.uint8(shift)) & np.uint8((1 << bits) - 1) for shift in range(0, 8, bits)]
-        flat = np.stack(parts, axis=-1).reshape(*packed.array.shape[:-1], -1)
-        return net.constant(flat, packed.hint)
-    wide = layers.cast(net, packed, "int32")
-    ones = layers.scalar_like(net, 1 << bits, wide)
-    shifted = [wide]
-    for _ in range(bits, 8, bits):
-        shifted.append(layers.binary(net, "floor_div", shifted[-1], ones))
-    pieces = [layers.unsqueeze(net, layers.binary(net, "mod", part, ones), [wide.rank]) for part in shifted]
-    joined = layers.concatenate(net, pieces, wide.rank)
-    return layers.reshape(net, joined, [*wide.dims[:-1], wide.dims[-1] * len(pieces)])
-
-
-def _dequantized(net: Network, codes: Value, scales: Value, zeros: Value | None, bits: int) -> Value:
-    """(codes - zeros) * scales for codes [.., blocks, block], with one scale and zero point a block."""
-    numbers = layers.cast(net, codes, scales.element)
-    if zeros is None:
-        points = layers.scalar_like(net, 1 << (bits - 1), numbers)
-    else:
-        points = layers.unsqueeze(net, layers.cast(net, zeros, scales.element), [zeros.rank])
-    shifted = layers.binary(net, "sub", numbers, points)
-    return layers.binary(net, "prod", shifted, layers.unsqueeze(net, scales, [scales.rank]))
+        return zeros
+    if zeros.array is None:
+        raise node.unsupported("zero points of less than 8 bits must be constants")
+    return net.constant(np.ascontiguousarray(unpacked(zeros.array, bits)[..., :blocks]), zeros.hint)

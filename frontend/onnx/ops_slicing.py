@@ -10,11 +10,13 @@ from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.importing import layers
-from mlirt.frontend.importing.data_dependent_sizes import clamped, elements_of, number, require_lengths, size_of
+from mlirt.frontend.importing.data_dependent_sizes import elements_of, require_lengths
 from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import Array
 from mlirt.frontend.importing.slice_bounds import window
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_parts import padded_at_run_time, sliced_at_run_time
 
 _PAD_MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -29,9 +31,10 @@ def slice_(net: Network, node: Node) -> Value:
     else:
         known = [node.known_dims(1), node.known_dims(2)]
         axes = node.known_integers(3, "the axes") or list(range(len(elements_of(net, node, node.input(1)))))
-        steps = node.known_integers(4, "the steps") or [1] * len(axes)
-        if any(dims is None or None in dims for dims in known):
-            return _sliced_at_run_time(net, node, axes, steps)
+        given = node.optional(4)
+        steps = [1] * len(axes) if given is None else None if given.array is None else _integers(given.array)
+        if steps is None or any(dims is None or None in dims for dims in known):
+            return sliced_at_run_time(net, node, axes, steps)
         starts, ends = _bounds(node, 1, "the starts"), _bounds(node, 2, "the ends")
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise node.invalid(
@@ -68,35 +71,6 @@ def _moving_window(net: Network, node: Node, x: Value, axis: int, part: tuple[in
     net.append_at(RequireOp(net.ssa(fits), f"{node.label}: a part reaches beyond the end of axis {axis}"))
     places = layers.binary(net, "sum", start, layers.counting(net, "int64", size))
     return net.emit("gather", [x, places], axis=axis)
-
-
-def _sliced_at_run_time(net: Network, node: Node, axes: Sequence[int], steps: Sequence[int]) -> Value:
-    """Along each axis a gather of the positions that `[start:end:step]` names."""
-    x = node.input(0)
-    starts, ends = (elements_of(net, node, node.input(k)) for k in (1, 2))
-    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
-        raise node.invalid("expected equal numbers of starts, ends, axes and steps, and steps other than 0")
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        axis = node.from_front(axis, x.rank)
-        length = layers.length_of(net, x, axis)
-        first = _position(net, start, length, step, 0)
-        # One before the front ends a walk backwards.
-        last = _position(net, end, length, step, 0 if step > 0 else -1)
-        span = layers.binary(net, "sub", last, first) if step > 0 else layers.binary(net, "sub", first, last)
-        rounded = layers.binary(net, "sum", span, number(net, abs(step) - 1))
-        count = layers.binary(net, "floor_div", rounded, number(net, abs(step)))
-        size = size_of(net, layers.binary(net, "max", count, number(net, 0)), node.name)
-        offsets = layers.binary(net, "prod", layers.counting(net, "int64", size), number(net, step))
-        x = net.emit("gather", [x, layers.binary(net, "sum", offsets, first)], mode="default", axis=axis)
-    return x
-
-
-def _position(net: Network, bound: Value, length: Value, step: int, low: int) -> Value:
-    """A bound counted from the front and limited to the axis from position `low` on."""
-    from_end = layers.binary(net, "sum", bound, length)
-    place = layers.select(net, layers.binary(net, "less", bound, number(net, 0)), from_end, bound)
-    last = length if step > 0 else layers.binary(net, "sub", length, number(net, 1))
-    return clamped(net, place, number(net, low), last)
 
 
 def _bounds(node: Node, k: int, what: str) -> list[Dim]:
@@ -176,8 +150,11 @@ def pad(net: Network, node: Node) -> Value:
         axes: list[int] | None = None
         value = net.constant(np.array(node.real("value", 0.0), layers.numpy_dtype(x.element)))
     else:
-        pads, value = _bounds(node, 1, "the pads"), node.optional(2)
-        axes = node.known_integers(3, "the axes")
+        value, axes = node.optional(2), node.known_integers(3, "the axes")
+        known = node.known_dims(1)
+        if known is None or None in known:
+            return _padded_at_run_time(net, node, axes, mode, value)
+        pads = _bounds(node, 1, "the pads")
     axes = [node.from_front(axis, x.rank) for axis in (range(x.rank) if axes is None else axes)]
     if len(pads) != 2 * len(axes):
         raise node.invalid(f"expected {2 * len(axes)} pads, got {len(pads)}")
@@ -186,3 +163,19 @@ def pad(net: Network, node: Node) -> Value:
     for k, axis in enumerate(axes):
         pre[axis], post[axis] = pads[k], pads[len(axes) + k]
     return layers.pad(net, x, pre, post, mode, value)
+
+
+def _padded_at_run_time(net: Network, node: Node, axes: Sequence[int] | None, mode: str, value: Value | None) -> Value:
+    x = node.input(0)
+    places = [node.from_front(axis, x.rank) for axis in (range(x.rank) if axes is None else axes)]
+    pads, count = node.input(1), len(places)
+    if pads.dims != (2 * count,):
+        raise node.invalid(f"expected {2 * count} pads, got {pads.type}")
+    before, after = (elements_of(net, node, layers.along(net, pads, 0, first, count)) for first in (0, count))
+    for axis, amounts in zip(places, zip(before, after, strict=True), strict=True):
+        x = padded_at_run_time(net, node, x, axis, amounts, mode, value)
+    return x
+
+
+def _integers(array: Array) -> list[int]:
+    return [int(element) for element in array.reshape(-1)]

@@ -15,6 +15,7 @@ from mlirt.frontend.importing.narrow_type import NarrowType
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.narrow_values import as_narrow, clipped, narrowed, widened
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.packed_matrices import dequantized_blocks
 
 
 def quantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int, element: str) -> Value:
@@ -32,6 +33,9 @@ def quantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | No
 def dequantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int = 1) -> Value:
     """(x - zero) * scale in the scale's type."""
     if scale.rank > 1 and not _is_single(scale):
+        by_blocks = dequantized_blocks(net, node, x, scale, zero, node.from_front(axis, x.rank))
+        if by_blocks is not None:
+            return by_blocks
         factor, offset = (None if v is None else _repeated(net, node, x, v, axis) for v in (scale, zero))
         assert factor is not None
         wide = layers.cast(net, x, scale.element)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
@@ -17,8 +17,12 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import byte_width, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
+from mlirt.dialects.trt.packed_weights import DequantizeBlocksOp
 from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp
+from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.errors import MlirtError
 from mlirt.passes.cleanup.rewriting import blocks, insert_before, replace
 from mlirt.passes.options import option
@@ -33,7 +37,9 @@ class FoldConstantsPass(ModulePass):
 
     A result of more than `max-bytes` that is also more than `max-growth` times as large as its operands stays a layer,
     so that a plan does not swell by tensors that are quickly made. Dequantised constants stay, as layers that compute
-    with integers take both the integers and the scale; with `scales` they become constants too. Plugins are not called.
+    with integers take both the integers and the scale; with `scales` they become constants too, but with `packed` not
+    those of blocks that only matrix products read, by way of casts and shuffles: a run makes them. Plugins are not
+    called.
 
     Before:
 
@@ -50,15 +56,20 @@ class FoldConstantsPass(ModulePass):
     max_bytes: int = option(1 << 22, at_least=0)
     max_growth: int = option(4, at_least=0)
     scales: bool = False
+    packed: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in blocks(op):
             for layer in list(block.ops):
-                if isinstance(layer, TensorOp) and not isinstance(layer, self._stays()) and _is_known(layer):
+                if isinstance(layer, TensorOp) and not self._stays(layer) and _is_known(layer):
                     self._fold(layer, ctx)
 
-    def _stays(self) -> tuple[type[TensorOp], ...]:
-        return (ConstantOp, PluginOp) if self.scales else (ConstantOp, PluginOp, DequantizeOp)
+    def _stays(self, layer: TensorOp) -> bool:
+        if isinstance(layer, ConstantOp | PluginOp):
+            return True
+        if isinstance(layer, DequantizeBlocksOp):
+            return not self.scales or (self.packed and _is_for_products(layer))
+        return isinstance(layer, DequantizeOp) and not self.scales
 
     def _fold(self, layer: TensorOp, ctx: Context) -> None:
         if not self._pays(layer):
@@ -72,6 +83,8 @@ class FoldConstantsPass(ModulePass):
         replace(layer, *(insert_before(layer, constant) for constant in constants))
 
     def _pays(self, layer: TensorOp) -> bool:
+        if isinstance(layer, DequantizeBlocksOp):
+            return True  # the numbers of weights, which no run shall make again
         before = sum(_bytes(operand.type) for operand in layer.operands)
         after = sum(_bytes(result.type) for result in layer.results)
         return after <= max(self.max_bytes, self.max_growth * before)
@@ -80,6 +93,14 @@ class FoldConstantsPass(ModulePass):
 def _is_known(layer: TensorOp) -> bool:
     is_layer = layer.dialect_name() == "trt"  # the inputs of a check are to be computed with
     return is_layer and layer.has_trait(Pure) and all(isinstance(value.owner, ConstantOp) for value in layer.operands)
+
+
+def _is_for_products(layer: Operation) -> bool:
+    uses = [use.operation for result in layer.results for use in result.uses]
+    return all(
+        isinstance(user, MatrixMultiplyOp) or (isinstance(user, IdentityOp | ShuffleOp) and _is_for_products(user))
+        for user in uses
+    )
 
 
 def _bytes(of: Attribute) -> int:

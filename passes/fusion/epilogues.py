@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.window import WindowOp
@@ -22,11 +23,12 @@ from mlirt.passes.remarks import applied
 _SHAPES: dict[type[Operation], tuple[Callable[[Operation], list[SSAValue | Sequence[SSAValue]]], str]] = {
     ConvolutionOp: (lambda op: list(op.operands[:2]), "access"),
     MatmulOp: (lambda op: list(op.operands[:2]), "access"),
+    PackedMatmulOp: (lambda op: list(op.operands[:4]), "access"),
     WindowOp: (lambda op: list(op.operands[:1]), "access"),
     ReductionOp: (lambda op: [list(_reduction(op).inputs)], "extra_access"),
 }
 
-Accumulating = ConvolutionOp | MatmulOp | WindowOp | ReductionOp
+Accumulating = ConvolutionOp | MatmulOp | PackedMatmulOp | WindowOp | ReductionOp
 
 
 def _reduction(op: Operation) -> ReductionOp:

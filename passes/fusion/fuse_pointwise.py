@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.fused.access import AccessAttr, repeated_lengths
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, is_identity
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.locations import fuse
@@ -28,7 +29,7 @@ from mlirt.passes.remarks import applied, declined
 
 Consumer = PointwiseOp | ReductionOp
 
-_CONTRACTIONS = (ConvolutionOp, MatmulOp)
+_CONTRACTIONS = (ConvolutionOp, MatmulOp, PackedMatmulOp)
 
 # A result that several readers want is computed again in each of them up to this many instructions.
 _CHEAP = 4

@@ -18,6 +18,7 @@ from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.packed_weights import DequantizeBlocksOp, PackedMatrixMultiplyOp
 from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.dialects.trt.suppress import SuppressOp
@@ -115,7 +116,7 @@ class _Conversion:
             elif self.to_half and self._computes_in_float32(op, kept):
                 op.operands = [self._in_float32(value, op) for value in op.operands]
                 self.rounded.add(op)
-            elif not (self.to_half and isinstance(op, DequantizeOp)):
+            elif not (self.to_half and isinstance(op, DequantizeOp | DequantizeBlocksOp)):
                 self._replace(op)
         for op in reversed(list(self.replaced)):
             if all(result.first_use is None for result in op.results):
@@ -168,6 +169,8 @@ class _Conversion:
             return value
         if isinstance(op, QuantizeOp) and (position > 0 or not self._is_narrow(value.owner)):
             return value  # rounding twice could move it to the next integer
+        if isinstance(op, PackedMatrixMultiplyOp) and value is not op.input:
+            return value  # scales of quantization
         if self.to_half and value in (getattr(op, "bias", None), getattr(op, "grid", None)):
             return self._in_float32(value, op)
         return self._narrow(value, op)

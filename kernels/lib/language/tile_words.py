@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, f32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
+from mlirt.dialects.kernel.tile_packed import TileLoadPackedOp, TileMultiplyAddPackedOp
 from mlirt.dialects.kernel.tile_products import (
     FOUR,
     TileCombineOp,
@@ -25,10 +26,14 @@ from mlirt.kernels.lib.language.loops import Box, RegionLoop
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
-    "combine", "elements", "fill", "lane_loop", "lane_reduction", "load", "load_patch", "load_transposed",
-    "multiply_add", "multiply_add_int8", "multiply_add_lanes", "prefetch", "share", "slot", "tasks", "transform",
-    "worker_memory",
+    "combine", "elements", "fill", "lane_loop", "lane_reduction", "load", "load_packed", "load_patch",
+    "load_transposed", "multiply_add", "multiply_add_int8", "multiply_add_lanes", "multiply_add_packed", "prefetch",
+    "share", "slot", "tasks", "transform", "worker_memory",
 ]  # fmt: skip
+
+
+Place: TypeAlias = tuple[SSAValue, Index]
+"""Memory, and an element in it."""
 
 
 def tasks(*extents: Any) -> RegionLoop[Any]:
@@ -154,6 +159,33 @@ def multiply_add_int8(
     k = builder()
     places = k.index(at), k.index(row_step)
     return emit(TileDotAddOp(tile, x, *places, w, k.index(w_at), depth, rows, last=last))
+
+
+def load_packed(codes: Place, scale: Place, zero: Place, bits: int, shape: tuple[int, int, int]) -> Value:
+    """Weights of few bits as a tile of numbers, a row for each step of a sum."""
+    return emit(TileLoadPackedOp(_placed(codes), _placed(scale), _placed(zero), bits, shape))
+
+
+def multiply_add_packed(
+    tile: Value,
+    x: SSAValue,
+    at: Index,
+    steps: tuple[Index, Index],
+    weights: tuple[Place, Place, Place],
+    bits: int,
+    depth: int,
+) -> Value:
+    """`tile[i, j, :] += x[at + i * row step + u * step] * weight[u, j, :]` for u < depth, with weights of few bits.
+
+    `weights` are codes, scale and zero point: memory, and a place in it.
+    """
+    k, (codes, scale, zero) = builder(), (_placed(one) for one in weights)
+    row_step, step = (k.index(one) for one in steps)
+    return emit(TileMultiplyAddPackedOp(tile, _placed((x, at)), (row_step, step), codes, scale, zero, bits, depth))
+
+
+def _placed(of: Place) -> tuple[SSAValue, SSAValue]:
+    return of[0], builder().index(of[1])
 
 
 def combine(kind: ReduceKind, tile: Value, x: SSAValue, at: Index, row_step: Index) -> Value:

@@ -93,7 +93,7 @@ def _with_plugins(family: str, only: str, kind: str) -> dict[str, Tactic]:
         name: tactic
         for plugin in active()
         for name, tactic in plugin_tactics(plugin).items()
-        if name.startswith(only) and any(op.name == f"fused.{family}" for op in tactic.OPS)
+        if name.startswith(only) and any(_is_of(op, family) for op in tactic.OPS)
     }
     for name in brought:
         if name in own:
@@ -134,9 +134,18 @@ def tactics_for(op: Operation, target: Target, only: str = "") -> Iterator[tuple
     kind = "cpu" if target.kind == "reference" else target.kind
     chosen = op.attributes.get(TACTIC)
     wanted = chosen.data.partition(":")[0] if isinstance(chosen, StringAttr) else None
-    for name, tactic in _with_plugins(op.name.partition(".")[2], "" if wanted else only, kind).items():
+    for name, tactic in _with_plugins(family_of(op), "" if wanted else only, kind).items():
         if wanted in (None, name) and isinstance(op, tactic.OPS) and kind in tactic.TARGETS and _pools(tactic, op):
             yield name, tactic
+
+
+def _is_of(op: type[Operation], family: str) -> bool:
+    return family in (getattr(op, "FAMILY", ""), op.name.partition(".")[2])
+
+
+def family_of(op: Operation) -> str:
+    """The folder of the kernels that compute an op: its own, or the one that its class names."""
+    return getattr(op, "FAMILY", "") or op.name.partition(".")[2]
 
 
 def _pools(tactic: Tactic, op: Operation) -> bool:

@@ -36,6 +36,32 @@ def pack(matrices: Array, width: int, word: int = 1) -> Array:
     return np.ascontiguousarray(ordered.reshape(*batches, panels, lines * word, width))
 
 
+def pack_codes(bits: int, width: int, data: Array) -> Array:
+    """Codes `[columns, bytes]` as panels `[panels, bytes of a step.., width]` for kernels that read few bits.
+
+    Of 8 bits a step is one code, of fewer bits the codes of a word of 32 bits, which lie side by side in both orders.
+    """
+    import numpy as np
+
+    per = 1 if bits == 8 else 4
+    columns, count = data.shape
+    panels = -(-columns // width)
+    lines = -(-count // per)
+    padded = np.zeros((panels * width, lines * per), np.uint8)
+    padded[:columns, :count] = data
+    split = padded.reshape(panels, width, lines, per).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(split).reshape(panels, lines * per, width)
+
+
+def pack_blocks(width: int, coefficients: Array) -> Array:
+    """Scales or zero points `[columns, blocks]` as panels `[panels, blocks, width]`; one for all as `[width]`."""
+    import numpy as np
+
+    if coefficients.shape == (1, 1):
+        return np.full(width, coefficients[0, 0], coefficients.dtype)
+    return np.ascontiguousarray(pack(coefficients.T, width))
+
+
 def split_columns(matrices: Array, width: int) -> Array:
     """`[b.., depth, columns]` as `[b.., panels, depth, width]`: a view, so that whoever keeps it copies it once."""
     import numpy as np

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.lib.builder.placement import Placements
@@ -50,46 +51,63 @@ class Product:
         """The loops of an op. `rhs_steps` are the strides of its right operand where that was packed: one for each
         batch dimension; its rows and columns are the packer's affair.
         """
-        width = rank(op.output.type)
-        rows_axis, columns_axis = width - 2, width - 1
-        left, right = dims(op.lhs.type), dims(op.rhs.type)
+        left, right, results = dims(op.lhs.type), dims(op.rhs.type), dims(op.output.type)
         m, depth_of_lhs = (-1, -2) if op.transpose_lhs.value.data else (-2, -1)
         n, depth_of_rhs = (-2, -1) if op.transpose_rhs.value.data else (-1, -2)
-        lhs_places = places[op.lhs].strides
         rhs_places = places[op.rhs].strides if rhs_steps is None else None
-        results = dims(op.output.type)
-        lhs_batches = _batches(left, lhs_places, results)
         rhs_batches = _batches(right, (rhs_steps or ()) if rhs_places is None else rhs_places, results)
-        column = 0 if rhs_places is None else rhs_places[n]
-        operands = [
-            Affine(op.lhs, (*lhs_batches, lhs_places[m], 0)),
-            Affine(op.rhs, (*rhs_batches, 0, column)),
-            *(affine(value, places[value], one, width) for value, one in zip(op.extras, op.access, strict=True)),
-            direct(op.output, places[op.output]),
-        ]
-        keep = indices_in(op.epilogue) | {columns_axis}
-        nest = collapse(Nest.of(results, operands), frozenset(keep))
-        *outer, columns = nest.extents
-        has_rows = bool(outer) and nest.operands[1].steps[-2] == 0
-        depths = [lhs_places[depth_of_lhs], 0 if rhs_places is None else rhs_places[depth_of_rhs]]
-        walks = [_walk(one, has_rows) for one in nest.operands]
-        lhs, rhs = (
-            Walk(walk.value, walk.batches, walk.row, walk.column, step, walk.offset)
-            for walk, step in zip(walks[:2], depths, strict=True)
-        )
-        border = len(outer) - has_rows
-        rows_axes = nest.groups[border] if has_rows else (rows_axis,)
-        return Product(
-            batches=tuple(outer[:border]),
-            rows=outer[border] if has_rows else 1,
-            columns=columns,
-            depth=left[depth_of_lhs],
-            lhs=lhs,
-            rhs=rhs,
-            extras=tuple(walks[2:-1]),
-            out=walks[-1],
-            axes=(*nest.groups[:border], rows_axes, nest.groups[-1]),
-        )
+        column, depth = (0, 0) if rhs_places is None else (rhs_places[n], rhs_places[depth_of_rhs])
+        rhs = Affine(op.rhs, (*rhs_batches, 0, column))
+        return _product(op, places, (m, depth_of_lhs), left[depth_of_lhs], rhs, depth)
+
+    @staticmethod
+    def of_packed(op: PackedMatmulOp, places: Placements) -> Product:
+        """The loops of a product whose right operand is one packed matrix."""
+        rhs = Affine(op.codes, (0,) * rank(op.output.type))
+        return _product(op, places, (-2, -1), op.depth, rhs, 0)
+
+
+def _product(
+    op: MatmulOp | PackedMatmulOp,
+    places: Placements,
+    lhs_axes: tuple[int, int],
+    depth: Dim,
+    rhs: Affine,
+    rhs_depth: Dim,
+) -> Product:
+    width = rank(op.output.type)
+    rows_axis, columns_axis = width - 2, width - 1
+    m, depth_of_lhs = lhs_axes
+    results, strides = dims(op.output.type), places[op.lhs].strides
+    lhs_batches = _batches(dims(op.lhs.type), strides, results)
+    operands = [
+        Affine(op.lhs, (*lhs_batches, strides[m], 0)),
+        rhs,
+        *(affine(value, places[value], one, width) for value, one in zip(op.extras, op.access, strict=True)),
+        direct(op.output, places[op.output]),
+    ]
+    keep = indices_in(op.epilogue) | {columns_axis}
+    nest = collapse(Nest.of(results, operands), frozenset(keep))
+    *outer, columns = nest.extents
+    has_rows = bool(outer) and nest.operands[1].steps[-2] == 0
+    walks = [_walk(one, has_rows) for one in nest.operands]
+    left, right = (
+        Walk(walk.value, walk.batches, walk.row, walk.column, step, walk.offset)
+        for walk, step in zip(walks[:2], [strides[depth_of_lhs], rhs_depth], strict=True)
+    )
+    border = len(outer) - has_rows
+    rows_axes = nest.groups[border] if has_rows else (rows_axis,)
+    return Product(
+        batches=tuple(outer[:border]),
+        rows=outer[border] if has_rows else 1,
+        columns=columns,
+        depth=depth,
+        lhs=left,
+        rhs=right,
+        extras=tuple(walks[2:-1]),
+        out=walks[-1],
+        axes=(*nest.groups[:border], rows_axes, nest.groups[-1]),
+    )
 
 
 def _walk(one: Affine, has_rows: bool) -> Walk:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim
@@ -60,7 +61,7 @@ class TileKernel(NamedCode):
     def __init__(
         self,
         k: KernelBuilder,
-        op: MatmulOp,
+        op: MatmulOp | PackedMatmulOp,
         product: Product,
         shape: RegisterTile,
         lanes: int,

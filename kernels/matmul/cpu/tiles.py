@@ -11,16 +11,15 @@ from xdsl.ir import Attribute
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
-from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
-from mlirt.dialects.tensor_types import byte_width, element_of, element_type
+from mlirt.dialects.tensor_types import element_of, element_type
 from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
 from mlirt.kernels.matmul.cpu.panels import batch_steps, pack_operand
 from mlirt.kernels.matmul.cpu.product import Product
-from mlirt.kernels.matmul.cpu.tile_choice import choose_tile
+from mlirt.kernels.matmul.cpu.row_blocks import lanes_of, row_blocks, tile_of
 from mlirt.kernels.matmul.cpu.tile_kernel import TileKernel
 
 _UI8 = element_type("uint8")
@@ -29,8 +28,6 @@ OPS = (MatmulOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
-# Tasks for each worker, so that none waits long for the last one.
-_TASKS = 4
 # Rows that make packing worth while: fewer read rows of the right operand where they are.
 _ROWS_TO_PACK = 24
 # Rows, or bytes of a right operand in float32, with which it pays to read it in half precision.
@@ -65,15 +62,15 @@ def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word
     if columns == 1 or (word > 1 and lowering.placements[op.lhs].strides[_depth_axis(op)] != 1):
         return False
     product = Product.of(op, lowering.placements, batch_steps((*batches, 1, depth, columns)))
-    shape = _shape(product, lowering)
-    transposes, width = bool(op.transpose_rhs.value.data), shape.width(_lanes(lowering))
+    shape = tile_of(product, lowering)
+    transposes, width = bool(op.transpose_rhs.value.data), shape.width(lanes_of(lowering))
     as_halves = word == 1 and _reads_halves(product, lowering)
     packed = lowering.packed(op.rhs, partial(pack_operand, transposes, width, word), as_halves=as_halves)
     product = Product.of(op, lowering.placements, batch_steps(packed.array.shape))
     k = lowering.kernel("matmul")
     if word > 1:
         need_features(k.function, INT8_PRODUCTS & lowering.target.special)
-    kernel = TileKernel(k, op, product, shape, _lanes(lowering), None, word)
+    kernel = TileKernel(k, op, product, shape, lanes_of(lowering), None, word)
     weights = kernel.named(k.weights(packed, "panels"), "panels")
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
@@ -97,15 +94,15 @@ def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
     product = Product.of(op, lowering.placements)
     if product.columns == 1 or 1 not in (product.rhs.column, product.rhs.depth):
         return False
-    shape = _shape(product, lowering)
+    shape = tile_of(product, lowering)
     k = lowering.kernel("matmul")
     rhs = k.buffer(product.rhs.value, product.rhs.offset)
     rhs.name_hint = "b"
-    blocks = _blocks(product, shape, lowering)
-    if _reads_in_place(product, shape, _lanes(lowering)):
-        TileKernel(k, op, product, shape, _lanes(lowering), None).write(InPlace(rhs), packs=False)
+    blocks = row_blocks(product, shape, lowering)
+    if _reads_in_place(product, shape, lanes_of(lowering)):
+        TileKernel(k, op, product, shape, lanes_of(lowering), None).write(InPlace(rhs), packs=False)
     else:
-        kernel = TileKernel(k, op, product, shape, _lanes(lowering), blocks)
+        kernel = TileKernel(k, op, product, shape, lanes_of(lowering), blocks)
         tasks = product_of(product.batches) * kernel.panels * blocks
         memory = kernel.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels")
         kernel.write(PackedByWorker(rhs, memory), packs=True)
@@ -118,23 +115,6 @@ def _depth_axis(op: MatmulOp) -> int:
     return -2 if op.transpose_lhs.value.data else -1
 
 
-def _lanes(lowering: Lowering) -> int:
-    return lowering.target.vector_bits // 32
-
-
-def _shape(product: Product, lowering: Lowering) -> RegisterTile:
-    pairs = product_of(product.batches)
-    return choose_tile(
-        product.rows,
-        product.columns,
-        product.depth,
-        lowering.target.cpu,
-        lowering.target.threads,
-        pairs if isinstance(pairs, int) else 1,
-        product.lhs.row * byte_width(element_of(product.lhs.value.type)),
-    )
-
-
 def _reads_in_place(product: Product, shape: RegisterTile, lanes: int) -> bool:
     """Whole panels with vectors side by side, and too few rows to make up for copying, or nothing to gain by it."""
     width = shape.width(lanes)
@@ -142,13 +122,3 @@ def _reads_in_place(product: Product, shape: RegisterTile, lanes: int) -> bool:
         return False
     few = isinstance(product.rows, int) and product.rows < _ROWS_TO_PACK
     return few or product.rhs.depth == width
-
-
-def _blocks(product: Product, shape: RegisterTile, lowering: Lowering) -> Dim:
-    """Into how many tasks the row tiles of a panel are cut where each worker packs its own panels."""
-    tiles = maximum(1, ceil_div(product.rows, shape.rows))
-    pairs = product_of(product.batches) * ceil_div(product.columns, shape.width(_lanes(lowering)))
-    wanted = lowering.target.threads * _TASKS
-    blocks = minimum(tiles, -(-wanted // pairs) if isinstance(pairs, int) else _TASKS)
-    # As many as there are when every one has equally many tiles.
-    return ceil_div(tiles, ceil_div(tiles, blocks))

@@ -9,10 +9,13 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.broadcasting import broadcast
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
+from mlirt.dialects.packed_codes import default_zero
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of, tensor
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation
+from mlirt.dialects.trt.packed_weights import PackedMatrixMultiplyOp
 from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Conversions
 from mlirt.passes.fusion.trt_to_fused.convolutions import bias_region
 
@@ -73,4 +76,19 @@ def matmul(
     return at.emit(MatmulOp(lhs, rhs, result, region, bias, access, transpose_lhs, transpose_rhs))
 
 
-CONVERSIONS: Conversions = {MatrixMultiplyOp: convert_matrix_multiply, FullyConnectedOp: convert_fully_connected}
+def convert_packed_product(at: Conversion) -> None:
+    """`trt.packed_matrix_multiply` becomes `fused.packed_matmul`, which reads the codes as they are."""
+    op = at.op
+    assert isinstance(op, PackedMatrixMultiplyOp)
+    bits, block = op.bits.value.data, op.block.value.data
+    zero = op.zero_point if op.zero_point is not None else at.constant(default_zero(bits), "zero_point")
+    region = bias_region(element_of(op.input.type), element_of(op.output.type), ())
+    weights = (op.codes, op.scale, zero)
+    at.replace(at.emit(PackedMatmulOp(op.input, weights, op.output.type, region, bits, block)))
+
+
+CONVERSIONS: Conversions = {
+    MatrixMultiplyOp: convert_matrix_multiply,
+    FullyConnectedOp: convert_fully_connected,
+    PackedMatrixMultiplyOp: convert_packed_product,
+}

@@ -33,11 +33,11 @@ def _check(model: onnx.ModelProto, runs: Sequence[Feeds], targets: Sequence[str]
                 np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-def _network(nodes: Sequence[NodeProto], *vectors: tuple[str, int], **scalars: str) -> onnx.ModelProto:
+def _network(nodes: Sequence[NodeProto], *vectors: tuple[str, int], opset: int = 17, **scalars: str) -> onnx.ModelProto:
     inputs: dict[str, tuple[str, list[int | str]]] = {"x": ("float32", [3, "m"])}
     inputs.update((name, ("int64", [length])) for name, length in vectors)
     inputs.update((name, (dtype, [])) for name, dtype in scalars.items())
-    return model_of(nodes, inputs, ["y"])
+    return model_of(nodes, inputs, ["y"], opset=opset)
 
 
 def test_positions_of_what_is_not_zero() -> None:
@@ -66,6 +66,53 @@ def test_slices(step: int) -> None:
     bounds = [((0, 0), (4, 3)), ((-1, 1), (-100, 2)), ((3, -2), (0, 100)), ((100, 0), (-9, -1)), ((2, 2), (2, 1))]
     runs = [{"x": X, "starts": _ints(*starts), "ends": _ints(*ends)} for starts, ends in bounds]
     _check(_network(nodes, ("starts", 2), ("ends", 2)), runs)
+
+
+def test_slices_by_steps_of_the_run() -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["axes"], value_ints=[1, 0]),
+        helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"]),
+    ]
+    model = _network(nodes, ("starts", 2), ("ends", 2), ("steps", 2))
+    cases = [
+        ((0, 0), (4, 3), (1, 1)),
+        ((-1, 1), (-100, 2), (-1, 1)),
+        ((3, -1), (0, -9), (-2, -2)),
+        ((100, 0), (-9, 100), (-3, 3)),
+        ((2, 2), (2, 1), (1, -1)),
+        ((0, 0), (4, 3), (100, 2)),
+    ]
+    runs = [{"x": X, "starts": _ints(*a), "ends": _ints(*b), "steps": _ints(*c)} for a, b, c in cases]
+    _check(model, runs)
+    for target in ("reference", "cpu"):
+        with pytest.raises(InvalidInputError, match=r"Slice_1.*expected steps other than 0"):
+            mlirt.compile(model, target).run(runs[0] | {"steps": _ints(1, 0)})
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
+@pytest.mark.parametrize("has_value", [False, True])
+def test_pads(mode: str, has_value: bool) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["value"], value_float=7.0),
+        helper.make_node("Pad", ["x", "pads", "value" if has_value else ""], ["y"], mode=mode),
+    ]
+    amounts = [(0, 0, 0, 0), (1, 2, 2, 1), (2, 0, 0, 3), (0, 3, 1, 0)]
+    if mode == "constant":
+        amounts += [(-1, 2, 0, -3), (0, -2, -2, 5), (9, 0, 0, 11)]
+    _check(_network(nodes, ("pads", 4), opset=19), [{"x": X, "pads": _ints(*pads)} for pads in amounts])
+
+
+def test_pads_of_one_axis_that_a_count_decides() -> None:
+    """Rows are filled up to as many as the numbers that are not zero."""
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["places"]),
+        helper.make_node("Shape", ["places"], ["count"], start=1, end=2),
+        helper.make_node("Constant", [], ["zero"], value_ints=[0]),
+        helper.make_node("Constant", [], ["axes"], value_ints=[-1]),
+        helper.make_node("Concat", ["zero", "count"], ["pads"], axis=0),
+        helper.make_node("Pad", ["x", "pads", "", "axes"], ["y"]),
+    ]
+    _check(_network(nodes, opset=19), [{"x": X}, {"x": np.zeros_like(X)}])
 
 
 def test_shapes() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_models import Array, assert_agrees, imported_text, model_of, numbers, one_node, small_integers
 
 from mlirt.errors import InvalidModelError, UnsupportedError
@@ -72,3 +72,26 @@ def test_what_is_not_known_is_refused() -> None:
     odd, _ = one_node("MatMulNBits", arrays, domain=_MS, block_size=24, **sizes)
     with pytest.raises(InvalidModelError, match="block_size"):
         imported_text(odd)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("has_zeros", [False, True])
+@pytest.mark.parametrize("width", [64, 80])
+def test_rows_of_a_table_of_int4(kind: int, has_zeros: bool, width: int) -> None:
+    """The table is packed, whatever its elements are called."""
+    low = -8 if kind == TensorProto.INT4 else 0
+    shapes = {"data": (9, width), "zeros": (9, -(-width // 32))}
+    stored = [
+        helper.make_tensor(name, kind, shape, small_integers(*shape, low=low, high=low + 16, seed=k).reshape(-1))
+        for k, (name, shape) in enumerate(shapes.items())
+    ]
+    names = ["data", "indices", "scales", "zeros"][: 3 + has_zeros]
+    node = helper.make_node(
+        "GatherBlockQuantized", names, ["y"], domain=_MS, block_size=32, gather_axis=0, quantize_axis=1
+    )
+    inputs = {"indices": ("int64", (2, 3)), "scales": ("float32", shapes["zeros"])}
+    model = model_of([node], inputs, ["y"], opset=21, domains=[_MS])
+    model.graph.initializer.extend(stored[: 1 + has_zeros])
+    feeds = {"indices": small_integers(2, 3, high=9), "scales": numbers(*shapes["zeros"])}
+    assert_agrees(model, feeds)
+    assert f"tensor<9x{16 * -(-width // 32)}xui8>" in imported_text(model)

@@ -12,7 +12,7 @@ from onnx_models import assert_agrees, check_node, imported_text, model_of, numb
 import mlirt
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.plan.ops import LaunchOp
-from mlirt.errors import InvalidModelError, UnsupportedError
+from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.passes.phases import pipeline_for
 from mlirt.passes.pipeline import run_passes
@@ -134,4 +134,142 @@ def test_what_is_not_known_is_refused() -> None:
     given["nodes_truenodeids"] = [9, 0, 0]
     model, _ = one_node("TreeEnsembleRegressor", [numbers(2, 5)], domain=_ML, n_targets=1, **given)
     with pytest.raises(InvalidModelError, match="has no node 9"):
+        imported_text(model)
+
+
+# A node that decides, and two leaves.
+_STUMP: dict[str, Any] = {
+    "n_targets": 1,
+    "nodes_treeids": [0, 0, 0],
+    "nodes_nodeids": [0, 1, 2],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+    "nodes_featureids": [1, 0, 0],
+    "nodes_values": [0.5, 0.0, 0.0],
+    "nodes_truenodeids": [1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0],
+    "target_treeids": [0, 0],
+    "target_nodeids": [1, 2],
+    "target_ids": [0, 0],
+    "target_weights": [1.0, 2.0],
+}
+_CHAIN = 1500
+"""Decisions one behind the other."""
+
+
+def _chain() -> dict[str, Any]:
+    count = 2 * _CHAIN + 1
+    return {
+        "nodes_treeids": [0] * count,
+        "nodes_nodeids": list(range(count)),
+        "nodes_modes": ["BRANCH_LEQ"] * _CHAIN + ["LEAF"] * (_CHAIN + 1),
+        "nodes_featureids": [0] * count,
+        "nodes_values": [0.0] * count,
+        "nodes_truenodeids": [*range(1, _CHAIN), 2 * _CHAIN, *[0] * (_CHAIN + 1)],
+        "nodes_falsenodeids": [*range(_CHAIN, 2 * _CHAIN), *[0] * (_CHAIN + 1)],
+        "target_nodeids": [_CHAIN, _CHAIN + 1],
+    }
+
+
+_ALL_BRANCHES = {"nodes_modes": ["BRANCH_LEQ"] * 3, "target_nodeids": [1, 1]}
+_HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
+    **{
+        f"{name} is short": ({name: _STUMP[name][:-1]}, "of one length")
+        for name in ("nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids")
+    },
+    **{
+        f"{name} is long": ({name: [*_STUMP[name], 0]}, "of one length")
+        for name in ("target_treeids", "target_nodeids", "target_ids")
+    },
+    "no weights": ({"target_weights": None}, "target_weights has 0"),
+    "weights are short": ({"target_weights": [1.0]}, "target_weights has 1"),
+    "no nodes": ({name: None for name in _STUMP if name.startswith("nodes_")}, "of one length"),
+    "no modes": ({"nodes_modes": None}, "nodes_modes for 3 nodes, got 0"),
+    "modes are short": ({"nodes_modes": ["BRANCH_LEQ", "LEAF"]}, "nodes_modes for 3 nodes, got 2"),
+    "modes are unknown": ({"nodes_modes": ["BRANCH_LEX", "LEAF", "LEAF"]}, "compare by BRANCH_LEX"),
+    "modes are no text": ({"nodes_modes": [b"\xff\xfe", "LEAF", "LEAF"]}, "compare by"),
+    "values are missing": ({"nodes_values": None}, "nodes_values for 3 nodes, got 0"),
+    "values are short": ({"nodes_values": [0.5]}, "nodes_values for 3 nodes, got 1"),
+    "missing values are short": ({"nodes_missing_value_tracks_true": [1]}, "tracks_true for 3 nodes, got 1"),
+    "a feature beyond the last": ({"nodes_featureids": [5, 0, 0]}, "features 0 to 5 of 5"),
+    "a feature before the first": ({"nodes_featureids": [-1, 0, 0]}, "features -1 to 0 of 5"),
+    "a huge feature": ({"nodes_featureids": [2**62, 0, 0]}, "of 5"),
+    "no targets": ({"n_targets": 0}, "number of targets"),
+    "negative targets": ({"n_targets": -3}, "number of targets"),
+    "too many targets": ({"n_targets": 2**40}, "number of targets"),
+    "a target beyond the last": ({"target_ids": [0, 1]}, "for target 1 of 1"),
+    "a negative target": ({"target_ids": [0, -1]}, "for target -1 of 1"),
+    "a weight of no node": ({"target_nodeids": [1, 7]}, "has no node 7"),
+    "a weight of no tree": ({"target_treeids": [0, 4]}, "tree 4 has no node"),
+    "a weight of a decision": ({"target_nodeids": [0, 2]}, "no leaf"),
+    "two nodes of one name": ({"nodes_nodeids": [0, 1, 1]}, "two nodes 1"),
+    "a child that is none": ({"nodes_truenodeids": [9, 0, 0]}, "has no node 9"),
+    "a negative child": ({"nodes_truenodeids": [-1, 0, 0]}, "has no node -1"),
+    "a node behind itself": ({"nodes_truenodeids": [0, 0, 0]}, "root"),
+    "a circle": (
+        _ALL_BRANCHES | {"nodes_truenodeids": [1, 2, 0], "nodes_falsenodeids": [1, 2, 0]},
+        "expected one root",
+    ),
+    "a circle beside a leaf": (
+        {
+            "nodes_modes": ["LEAF", "BRANCH_LEQ", "BRANCH_LEQ"],
+            "nodes_truenodeids": [0, 2, 1],
+            "nodes_falsenodeids": [0, 2, 1],
+            "target_nodeids": [0, 0],
+        },
+        "circles",
+    ),
+    "ways that join": (
+        {
+            "nodes_modes": ["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"],
+            "nodes_truenodeids": [1, 2, 0],
+            "nodes_falsenodeids": [2, 2, 0],
+            "target_nodeids": [2, 2],
+        },
+        "joins ways",
+    ),
+    "two roots": ({"nodes_falsenodeids": [1, 0, 0], "target_nodeids": [1, 1]}, "expected one root for tree 0, found 2"),
+    "a long chain": (_chain(), "more than 1000 decisions"),
+    "too many base values": ({"base_values": [1.0, 2.0]}, "base_values"),
+    "features are floats": ({"nodes_featureids": [0.5, 0.0, 0.0]}, ""),
+    "values are text": ({"nodes_values": ["a", "b", "c"]}, ""),
+}
+
+
+def _ensemble(changes: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    given = {name: value for name, value in (_STUMP | changes).items() if value is not None}
+    return one_node("TreeEnsembleRegressor", [numbers(4, 5)], domain=_ML, **given)
+
+
+def test_the_stump_and_a_leaf_alone_are_right() -> None:
+    assert_agrees(*_ensemble({}))
+    alone: dict[str, Any] = {name: value[1:2] for name, value in _STUMP.items() if name.startswith("nodes_")}
+    alone |= {name: value[:1] for name, value in _STUMP.items() if name.startswith("target_")}
+    assert_agrees(*_ensemble(alone))
+
+
+@pytest.mark.parametrize("case", _HOSTILE)
+def test_hostile_trees_are_told(case: str) -> None:
+    """One error in one line, that names the node."""
+    changes, said = _HOSTILE[case]
+    model, _ = _ensemble(changes)
+    with pytest.raises(MlirtError, match=r"TreeEnsembleRegressor.*'node'") as caught:
+        imported_text(model)
+    assert said in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"classlabels_ints": None}, "labels that are strings"),
+        ({"coefficients": [1.0, 2.0, 3.0]}, "expected coefficients for 2 labels of 5 features, got 3"),
+        ({"coefficients": None}, "coefficients"),
+        ({"intercepts": [1.0, 2.0, 3.0]}, "expected intercepts for 2 labels, got 3"),
+    ],
+)
+def test_hostile_linear_classifiers_are_told(changes: dict[str, Any], said: str) -> None:
+    given: dict[str, Any] = {"classlabels_ints": [1, 2], "coefficients": [0.5] * 10} | changes
+    given = {name: value for name, value in given.items() if value is not None}
+    model, _ = one_node("LinearClassifier", [numbers(4, 5)], domain=_ML, **given)
+    with pytest.raises(MlirtError, match=f"LinearClassifier.*{said}"):
         imported_text(model)

@@ -1,0 +1,50 @@
+"""Constant matrices of small integers with a scale for each block, as codes that stay packed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlirt.dialects.packed_codes import middle, packed
+from mlirt.dialects.tensor_types import is_float
+from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.importing.number_arrays import Array
+from mlirt.frontend.onnx.node import Node
+
+_BYTE = 8
+
+
+def dequantized_blocks(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int) -> Value | None:
+    """The numbers of a constant matrix, by blocks along `axis`; None for other tensors and sizes."""
+    block = node.integer("block_size", 0)
+    bits = x.narrow.bits if x.narrow is not None else _BYTE
+    if x.rank != 2 or x.element_name not in ("int8", "uint8") or not is_float(scale.element):
+        return None
+    if block < 1 or block * bits % _BYTE or scale.rank != 2:
+        return None
+    arrays = [x.array, scale.array, None if zero is None else zero.array]
+    if arrays[0] is None or arrays[1] is None or (zero is not None and arrays[2] is None):
+        return None
+    stored, scales, points = (None if one is None else one if axis else one.T for one in arrays)
+    assert stored is not None
+    assert scales is not None
+    rows, depth = stored.shape
+    expected = (rows, -(-depth // block))
+    if scales.shape != expected or (points is not None and points.shape != expected):
+        raise node.invalid(
+            f"expected scales and zero points of {expected[1]} blocks of {block} for each of {rows} "
+            f"{'rows' if axis else 'columns'}"
+        )
+    offset = middle(bits) if stored.dtype.kind == "i" else 0
+    codes = net.constant(packed(shifted(stored, offset), block, bits), x.hint)
+    shift = None if points is None else net.constant(shifted(points, offset))
+    if points is None and not offset:  # unsigned integers stand for themselves
+        shift = net.constant(np.zeros(expected, np.uint8))
+    given = [codes, net.constant(np.ascontiguousarray(scales), scale.hint), shift]
+    numbers = net.emit("dequantize_blocks", given, bits=bits, block=block, depth=depth)
+    return numbers if axis else layers.transpose(net, numbers, [1, 0])
+
+
+def shifted(stored: Array, offset: int) -> Array:
+    """Integers as codes, which are not negative."""
+    return np.ascontiguousarray((stored.astype(np.int16) + offset).astype(np.uint8))
