@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 
@@ -25,6 +27,7 @@ COMMANDS = {
 }
 OF_COMMANDS = {
     "other": ("--with", ("compare",)),
+    "json": ("--json", ("compare",)),
     "runs": ("--runs", ("repeat",)),
     "error": ("--error", ("reduce",)),
     "test": ("--test", ("reduce",)),
@@ -65,7 +68,7 @@ def _main(argv: Sequence[str] | None, *, in_children: bool = False) -> int:
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-debug", __doc__)
     listed = "; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
-    parser.add_argument("command", choices=COMMANDS, help=listed)
+    parser.add_argument("command", choices=tuple(COMMANDS), help=listed)
     parser.add_argument("model", help="an ONNX model, or IR text of any phase up to fusion (.mlir)")
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="what to build for (default: %(default)s)")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help=_PRECISION)
@@ -90,6 +93,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         help="what to compare with: interpreter, tensor by tensor (default); or the outputs alone with reference, the "
         "network as it was read, with onnxruntime, or with a plan file",
     )
+    parser.add_argument("--json", action="store_true", help="compare: print a JSON object in place of the table")
     parser.add_argument(
         "--runs",
         type=positive,
@@ -176,7 +180,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         except MlirtError as error:
             raise InvalidInputError(f"--with={other}: {error}") from error
         found = compare.compared_outputs(case, outputs)
-    print("\n".join(compare.table(found, arguments.bound)))
+    if arguments.json:
+        print(json.dumps({"bound": arguments.bound, "tensors": [asdict(one) for one in found]}, indent=1))
+    else:
+        print("\n".join(compare.table(found, arguments.bound)))
     return 0 if compare.first_beyond(found, arguments.bound) is None else 1
 
 

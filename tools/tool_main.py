@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
+from mlirt.command_line import reader_has_gone
 from mlirt.errors import MlirtError, missing_package, too_little_memory
 
 
@@ -34,8 +35,7 @@ def tool_main(
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
-        return 1
+        return reader_has_gone()
     except Exception as error:
         if isinstance(error, MlirtError):
             print(_line(error, subject(arguments)), file=sys.stderr)
