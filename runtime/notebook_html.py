@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks: they stand in somebody else's page, so they bring no style sheet and no script."""
+"""Pieces of HTML for notebooks: they stand in somebody else's page, so they bring no style sheet and no script."""
 
 from __future__ import annotations
 
