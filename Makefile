@@ -37,6 +37,15 @@ test-torch: .venv-torch/installed
 test-serve: .venv-serve/installed
 	.venv-serve/bin/pytest -q test/serve
 
+# The wheel and the sdist, each in an empty environment of every Python from 3.11 to 3.14 that is on the machine.
+.venv-package/installed: pyproject.toml
+	test -x .venv-package/bin/pip || $(PYTHON) -m venv .venv-package
+	.venv-package/bin/pip install --quiet build pytest
+	touch $@
+
+test-package: .venv-package/installed
+	.venv-package/bin/pytest -q --override-ini addopts= --import-mode=importlib --noconftest -rs test/package
+
 # The site of the documentation, in build/site: open its index.html, or serve the folder. Nothing is loaded from elsewhere.
 # NO_MKDOCS_2_WARNING silences an advertisement of the theme.
 .venv-site/installed: pyproject.toml

@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from mlirt.command_line import reader_has_gone
 from mlirt.errors import MlirtError, missing_package, too_little_memory
 
 
@@ -35,6 +34,8 @@ def tool_main(
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
+        from mlirt.command_line import reader_has_gone
+
         return reader_has_gone()
     except Exception as error:
         if isinstance(error, MlirtError):
