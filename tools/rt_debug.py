@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -78,6 +78,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add_pass_plugin_flag(parser.add_argument)
     add_pipeline_edit_flag(parser.add_argument)
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    parser.add_argument("--quiet", action="store_true", help="print what was found alone, not the steps to it")
     arguments = parser.parse_args(argv)
     _check(arguments, parser.given(sys.argv[1:] if argv is None else argv))
     return arguments
@@ -200,7 +201,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
     from mlirt.tools.debugging.case import Case
 
     case = Case.of(arguments)
-    finding = bisect(case, arguments.bound, print)
+    finding = bisect(case, arguments.bound, _steps(arguments))
     if finding is None:
         print("nothing is wrong within the bound")
         return 0
@@ -252,13 +253,18 @@ def _reduce(arguments: argparse.Namespace) -> int:
         test = after_passes
     else:
         test, suspected = reduce.differs(arguments.bound), reduce.suspects(case, arguments.bound)
-    found = reduce.reduced(case, test, print, suspected)
+    found = reduce.reduced(case, test, _steps(arguments), suspected)
     path = reduce.write_network(found, Path(arguments.output))
     inputs = f" --input={quote(str(path.with_suffix('.npz')))}" if found.feeds else ""
     count = reduce.layer_count(found)
     again = f"rt-opt {quote(str(path))} --run={arguments.target}{inputs}{_plugins(arguments)}"
     print(f"{count} layer{'' if count == 1 else 's'}: {path}; {again}")
     return 0
+
+
+def _steps(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """What prints the steps of a search."""
+    return (lambda _: None) if arguments.quiet else print
 
 
 def _plugins(arguments: argparse.Namespace) -> str:

@@ -66,6 +66,14 @@ def test_compare_as_json(plan: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "--json is a flag of compare" in capsys.readouterr().err
 
 
+def test_quiet_leaves_the_result_of_a_search(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(plan.with_suffix(".onnx"))
+    assert rt_debug.main(["bisect", model]) == 0
+    assert capsys.readouterr().out.count("\n") > 1
+    assert rt_debug.main(["bisect", model, "--quiet"]) == 0
+    assert capsys.readouterr().out == "nothing is wrong within the bound\n"
+
+
 def _command(tool: str, *flags: str) -> str:
     call = f"from mlirt.command_line import rt_{tool.replace('-', '_')} as run; import sys; sys.exit(run())"
     return " ".join(f"'{part}'" for part in (sys.executable, "-c", call, *flags))
