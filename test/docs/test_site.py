@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 import mlirt
 from mlirt.tools.documentation.site.api_page import api_page
 from mlirt.tools.documentation.site.check import faults
+from mlirt.tools.documentation.site.flags_page import flags_page, tools
 from mlirt.tools.documentation.site.links import links_of, with_links
-from mlirt.tools.documentation.site.tree import pages_of, write_tree
+from mlirt.tools.documentation.site.tree import MADE, pages_of, write_tree
 
 ROOT = Path(__file__).parents[2]
 MKDOCS = ROOT / ".venv-site" / "bin" / "mkdocs"
@@ -62,13 +64,22 @@ def test_links_of_the_tree_lead_to_its_files(tree: Path) -> None:
 def test_every_page_has_its_place_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
     named = re.findall(r"[\w/-]+\.md\b", navigation)
-    assert sorted(named) == sorted({*pages_of(ROOT), "docs/python-api.md"})
+    assert sorted(named) == sorted({*pages_of(ROOT), *MADE})
 
 
 def test_every_public_name_is_in_the_reference() -> None:
     text = api_page()
     for name in set(mlirt.__all__) - {"__version__"}:
         assert f"heading: mlirt.{name}\n" in text
+
+
+def test_every_command_has_its_flags_in_the_reference() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    assert tools() == sorted(scripts)
+    text = flags_page()
+    for tool in tools():
+        assert f"\n## {tool}\n\n```text\nusage: {tool} " in text
+    assert "--dumpProfile " in text
 
 
 def test_what_is_wrong_with_a_site_is_told(tmp_path: Path) -> None:

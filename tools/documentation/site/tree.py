@@ -1,24 +1,27 @@
 """The pages of the repository as a tree for mkdocs: at the same paths, with pages for the code that they link to.
 
-README.md, CONTRIBUTING.md, CHANGELOG.md, docs/**.md, examples/**/README.md     as they are, but for links to code
-docs/python-api.md                                                              the public names of the package
-passes/fusion/fuse_pointwise.py.md                                              a file that a page links to
-test/passes/fusion/index.md                                                     a folder that a page links to
+- README.md, CONTRIBUTING.md, CHANGELOG.md, docs/**.md, examples/**.md: as they are, but for links to code
+- docs/python-api.md, docs/flags.md: what follows from definitions
+- passes/fusion/fuse_pointwise.py.md: a file that a page links to
+- test/passes/fusion/index.md: a folder that a page links to
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mlirt.tools.documentation.site.api_page import api_page
+from mlirt.tools.documentation.site.flags_page import flags_page
 from mlirt.tools.documentation.site.links import links_of, with_links
 from mlirt.tools.documentation.site.source_pages import file_page, folder_page
 
 _TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 _ASSETS = (".png", ".svg")
+MADE: Mapping[str, Callable[[], str]] = {"docs/python-api.md": api_page, "docs/flags.md": flags_page}
+"""Pages of the site alone: the one has directives of mkdocstrings, the other depends on the version of Python."""
 _BESIDE = ("docs/site/iframe-worker.js", "docs/site/extra.css")
 
 
@@ -36,7 +39,8 @@ def write_tree(root: Path, folder: Path) -> None:
     for name in pages:
         text = (root / name).read_text(encoding="utf-8")
         _write(folder / name, with_links(text, lambda link, name=name: _changed(link, name, root, pages)))
-    _write(folder / "docs" / "python-api.md", api_page())
+    for name, text in MADE.items():
+        _write(folder / name, text())
     for target in sorted(_linked(root, pages)):
         _write_target(root, folder, target)
     for name in _BESIDE:
