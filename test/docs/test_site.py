@@ -58,6 +58,7 @@ def test_links_of_the_tree_lead_to_its_files(tree: Path) -> None:
     assert dead == []
     shown = (tree / "passes" / "fusion" / "fuse_pointwise.py.md").read_text(encoding="utf-8")
     assert (ROOT / "passes" / "fusion" / "fuse_pointwise.py").read_text(encoding="utf-8").rstrip() in shown
+    assert "boost" in (tree / "CHANGELOG.md").read_text(encoding="utf-8")[:30]
     assert "- [fuse_pointwise.mlir]" in (tree / "test" / "passes" / "fusion" / "index.md").read_text(encoding="utf-8")
 
 

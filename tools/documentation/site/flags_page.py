@@ -16,7 +16,7 @@ _HEAD = """\
 What each tool prints for `--help`. [The tools](tools.md) shows them at work; `--print-completion` is for
 [the shell](notebooks.md#completion).
 """
-_WIDTH = "100"
+_WIDTH = "84"
 
 
 def tools() -> list[str]:

@@ -20,6 +20,8 @@ from mlirt.tools.documentation.site.source_pages import file_page, folder_page
 
 _TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 _ASSETS = (".png", ".svg")
+_HISTORY = "---\nsearch:\n  boost: 0.1\n---\n"
+"""The search shows what is before what has become: it has every word."""
 MADE: Mapping[str, Callable[[], str]] = {"docs/python-api.md": api_page, "docs/flags.md": flags_page}
 """Pages of the site alone: the one has directives of mkdocstrings, the other depends on the version of Python."""
 _BESIDE = ("docs/site/iframe-worker.js", "docs/site/extra.css")
@@ -38,7 +40,8 @@ def write_tree(root: Path, folder: Path) -> None:
     pages = pages_of(root)
     for name in pages:
         text = (root / name).read_text(encoding="utf-8")
-        _write(folder / name, with_links(text, lambda link, name=name: _changed(link, name, root, pages)))
+        text = with_links(text, lambda link, name=name: _changed(link, name, root, pages))
+        _write(folder / name, _HISTORY + text if name == "CHANGELOG.md" else text)
     for name, text in MADE.items():
         _write(folder / name, text())
     for target in sorted(_linked(root, pages)):
