@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/recognise_text.py
 
-.PHONY: demo test test-torch test-serve lit lint docs clean
+.PHONY: demo test test-torch test-serve test-package site test-site lit lint docs clean
 
 .venv/installed: pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -37,6 +37,30 @@ test-torch: .venv-torch/installed
 test-serve: .venv-serve/installed
 	.venv-serve/bin/pytest -q test/serve
 
+# The wheel and the sdist, each in an empty environment of every Python from 3.11 to 3.14 that is on the machine.
+.venv-package/installed: pyproject.toml
+	test -x .venv-package/bin/pip || $(PYTHON) -m venv .venv-package
+	.venv-package/bin/pip install --quiet build pytest
+	touch $@
+
+test-package: .venv-package/installed
+	.venv-package/bin/pytest -q --override-ini addopts= --import-mode=importlib --noconftest -rs test/package
+
+# The site of the documentation, in build/site: open its index.html, or serve the folder. Nothing is loaded from elsewhere.
+# NO_MKDOCS_2_WARNING silences an advertisement of the theme.
+.venv-site/installed: pyproject.toml
+	test -x .venv-site/bin/pip || $(PYTHON) -m venv .venv-site
+	.venv-site/bin/pip install --quiet 'mkdocs==1.6.1' 'mkdocs-material>=9.7,<10' 'mkdocstrings[python]>=1.0,<2' ruff
+	touch $@
+
+site: .venv/installed .venv-site/installed
+	$(BIN)/python -m mlirt.tools.documentation.site build/site-source
+	NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build --quiet --strict
+	$(BIN)/python -m mlirt.tools.documentation.site.check build/site
+
+test-site: site
+	$(BIN)/pytest -q test/docs/test_site.py
+
 lit: .venv/installed
 	$(BIN)/lit -v test/
 
@@ -49,4 +73,4 @@ docs: .venv/installed
 	$(BIN)/python -m mlirt.tools.documentation $(PAGES)
 
 clean:
-	rm -rf .venv .venv-torch .venv-serve .cache build dist
+	rm -rf .venv .venv-torch .venv-serve .venv-site .venv-package .cache build dist

@@ -43,14 +43,18 @@ def draw(result: Mapping[str, Any], folder: Path) -> list[Path]:
 
 def ratio_bars(rows: Sequence[Row]) -> str:
     """The ratio to the fastest peer of each case; the line is a tie."""
-    found = [(str(row["name"]), ratio(row) or 0.0) for row in rows]
+    return ratios([(str(row["name"]), ratio(row) or 0.0) for row in rows], "time of the fastest peer over ours")
+
+
+def ratios(found: Sequence[tuple[str, float]], title: str) -> str:
+    """A bar for each name and ratio, 0 where there is no peer; the line is a tie."""
     scale = 500 / max([1.0, *(value for _, value in found)])
     parts = [_line(220 + scale, 20, 220 + scale, 30 + 18 * len(found))]
     for place, (name, value) in enumerate(found):
         y = 30 + 18 * place
         parts += [_text(210, y + 11, name, "end"), _bar(220, y, scale * value, _OURS)]
         parts.append(_text(226 + scale * value, y + 11, f"{value:.2f}" if value else "no peer"))
-    return _svg(800, 50 + 18 * len(found), "time of the fastest peer over ours", parts)
+    return _svg(800, 50 + 18 * len(found), title, parts)
 
 
 def layer_bars(row: Row) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from mlirt.builder.build_keys import model_key
@@ -20,20 +22,41 @@ from mlirt.passes.remarks import recording
 from mlirt.runtime.garbage_collection import rare_collections
 
 if TYPE_CHECKING:
-    from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.config.build_config import BuildConfig, Progress
     from mlirt.builder.model_kinds import SourceNetwork
     from mlirt.builder.model_network import ModelSource
     from mlirt.runtime.engine_interface import EngineLike
 
 
+_LOG = logging.getLogger("mlirt")
+
+
 @reports_shortage("the build")
 @rare_collections()
 def build_engine(model: ModelSource | SourceNetwork, config: BuildConfig) -> EngineLike:
-    """The engine of a model that is none of PyTorch's; the plugins of the configuration count already."""
+    """The engine of a model that is none of PyTorch's; the plugins of the configuration count already.
+
+    The log `mlirt` has a line about it (INFO), and one about each step of the build (DEBUG).
+    """
+    start = perf_counter()
+    if _LOG.isEnabledFor(logging.DEBUG):
+        config = config.replace(progress=_logged(config.progress))
     with asking(config.device):
         if config.debug:
-            return debugged(model, config, _one_engine)
-        return _one_engine(model, config, InnerOutputs(tuple(dict.fromkeys(config.outputs))))
+            engine = debugged(model, config, _one_engine)
+        else:
+            engine = _one_engine(model, config, InnerOutputs(tuple(dict.fromkeys(config.outputs))))
+    _LOG.info("mlirt: %s was built in %.2f s: %r", engine.name, perf_counter() - start, engine)
+    return engine
+
+
+def _logged(progress: Progress | None) -> Progress:
+    def told(text: str, done: int, total: int) -> None:
+        _LOG.debug("mlirt: step %d of %d: %s", done, total, text)
+        if progress is not None:
+            progress(text, done, total)
+
+    return told
 
 
 def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: InnerOutputs) -> EngineLike:

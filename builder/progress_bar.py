@@ -10,14 +10,16 @@ from typing import TextIO
 
 _WIDTH = 30
 _DELAY_SECONDS = 0.5
+_LEFT_AFTER_SECONDS = 2.0
 
 
 class ProgressBar:
     """Call it with a text, the steps done and the steps in all; it draws on a terminal, and elsewhere stays silent."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        """A `quiet` one draws nowhere."""
         self._stream = stream or sys.stderr
-        self._draws = self._stream.isatty()
+        self._draws = self._stream.isatty() and not quiet
         self._start = time.perf_counter()
         self._drawn = 0.0
         self._length = 0
@@ -58,7 +60,8 @@ def shown(progress: Callable[[str, int, int], None] | bool) -> Generator[Callabl
 
 
 def line(text: str, done: int, total: int, seconds: float) -> str:
-    """`[#####     ]  50 %  12 s  text`."""
+    """`[#####     ]  50 %  12 s, 12 s left  text`; what is left is guessed from what is done, after two seconds."""
     share = min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
     filled = int(share * _WIDTH)
-    return f"[{'#' * filled}{' ' * (_WIDTH - filled)}] {share * 100:3.0f} %  {seconds:.0f} s  {text[:40]}"
+    left = f", {seconds / share - seconds:.0f} s left" if 0 < share < 1 and seconds >= _LEFT_AFTER_SECONDS else ""
+    return f"[{'#' * filled}{' ' * (_WIDTH - filled)}] {share * 100:3.0f} %  {seconds:.0f} s{left}  {text[:40]}"

@@ -17,9 +17,11 @@ from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.dialects.trt.boundary import BoundaryOp
 from mlirt.dialects.trt.run_number import run_number
-from mlirt.errors import UnsupportedError
+from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime.engine_interface import TensorDescription
+from mlirt.runtime.layer_times import Profile
+from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.profile_ranges import ShapeRange, check_profiles
 
 if TYPE_CHECKING:
@@ -78,8 +80,13 @@ class ReferenceEngine:
         self._runs += 1  # a run that fails leaves its number to the next
         return found
 
-    def profile(self, feeds: Mapping[str, Array]) -> list[tuple[str, float]]:
-        """Milliseconds of each op in one run."""
+    def profile(self, feeds: Mapping[str, Array], *, runs: int = 1) -> Profile:
+        """Milliseconds of each op: the median of so many `runs`."""
+        if runs < 1:
+            raise InvalidInputError(f"runs={runs}: expected at least 1")
+        return Profile([self._times(feeds) for _ in range(runs)])
+
+    def _times(self, feeds: Mapping[str, Array]) -> list[tuple[str, float]]:
         times: list[tuple[str, float]] = []
         last = perf_counter()
 
@@ -91,6 +98,10 @@ class ReferenceEngine:
 
         interpret(self.module, self._ctx, feeds, observe=observe)
         return times
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return engine_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Always raises `UnsupportedError`: there is no plan to save."""

@@ -25,8 +25,10 @@ from mlirt.runtime.expressions import to_text
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.known_profiles import known_ranges
+from mlirt.runtime.layer_times import Profile
 from mlirt.runtime.lent_memory import Allocator, ContextMemory
 from mlirt.runtime.manifest import Tensor
+from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.output_arrays import host_output, put_into
 from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
@@ -116,6 +118,10 @@ class Engine:
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
         return f"<Engine {self.name!r} for {self.target}: {inputs} -> {outputs}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return engine_html(self)
 
     @property
     def name(self) -> str:
@@ -400,9 +406,15 @@ class Engine:
         found = self.context.run_positional(*packed.values(), *arrays[len(packed) :])
         return list(self._unpacked(dict(zip((one.name for one in self.outputs), found, strict=True))).values())
 
-    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
-        """(layer, milliseconds) of every launch, each run alone."""
-        return self.context.profile(self.packed(feeds))
+    def profile(self, feeds: Mapping[str, np.ndarray], *, runs: int = 1) -> Profile:
+        """(layer, milliseconds) of every launch, each run alone: the median of so many `runs`.
+
+        A notebook shows it as a table; `records()` are for pandas and polars.
+        """
+        if runs < 1:
+            raise InvalidInputError(f"runs={runs}: expected at least 1")
+        packed = self.packed(feeds)
+        return Profile([self.context.profile(packed) for _ in range(runs)], self.layers)
 
     @cached_property
     def _has_formats(self) -> bool:

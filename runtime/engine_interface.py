@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from mlirt.runtime.expressions import to_text
+from mlirt.runtime.layer_times import Profile
 from mlirt.runtime.manifest import Tensor
 
 
@@ -40,7 +41,7 @@ class EngineLike(Protocol):
 
     def run(self, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]: ...
 
-    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]: ...
+    def profile(self, feeds: Mapping[str, np.ndarray], *, runs: int = 1) -> Profile: ...
 
     def save(self, path: str | os.PathLike[str]) -> None: ...
 

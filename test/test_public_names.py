@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,12 @@ def test_completion_lists_our_names_and_tensorrt_s() -> None:
     assert set(mlirt.__all__) | set(mlirt.tensorrt.__all__) <= set(listed)
     assert not {"Any", "import_module", "TYPE_CHECKING"} & set(listed)
     assert [name for name in listed if not hasattr(mlirt, name)] == []
+
+
+def test_help_shows_an_example_and_every_public_name() -> None:
+    text = pydoc.plain(pydoc.render_doc(mlirt))
+    assert 'engine = mlirt.compile("model.onnx")' in text
+    assert [name for name in {*mlirt.__all__} - {"__version__"} if name not in text] == []
 
 
 def test_listing_names_imports_nothing_heavy() -> None:

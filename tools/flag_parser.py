@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, MissingPackageError
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
@@ -22,6 +22,27 @@ class SentenceFormatter(argparse.HelpFormatter):
         return f"{start}{text[1:]}" + "." * (not text.endswith("."))
 
 
+class _PrintCompletion(argparse.Action):
+    """Prints what shtab writes for the parser."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        try:
+            import shtab
+        except ModuleNotFoundError as error:
+            raise MissingPackageError(
+                "--print-completion needs the package shtab, which is not installed here: pip install shtab",
+                name=error.name,
+            ) from error
+        print(shtab.complete(parser, values))
+        parser.exit()
+
+
 class FlagParser(argparse.ArgumentParser):
     """Raises `InvalidInputError` for flags that are wrong; names of flags are never cut short."""
 
@@ -32,6 +53,13 @@ class FlagParser(argparse.ArgumentParser):
         formatter_class: type[argparse.HelpFormatter] = SentenceFormatter,
     ) -> None:
         super().__init__(prog=prog, description=description, formatter_class=formatter_class, allow_abbrev=False)
+        self.add_argument(
+            "--print-completion",
+            action=_PrintCompletion,
+            choices=("bash", "zsh", "tcsh"),
+            default=argparse.SUPPRESS,
+            help="print a script that completes the flags, for eval (needs the package shtab), and stop",
+        )
 
     def given(self, argv: Sequence[str]) -> frozenset[str]:
         """The flags that are told, by the names of their values; the others have their defaults."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 
@@ -25,6 +27,7 @@ COMMANDS = {
 }
 OF_COMMANDS = {
     "other": ("--with", ("compare",)),
+    "json": ("--json", ("compare",)),
     "runs": ("--runs", ("repeat",)),
     "error": ("--error", ("reduce",)),
     "test": ("--test", ("reduce",)),
@@ -65,7 +68,7 @@ def _main(argv: Sequence[str] | None, *, in_children: bool = False) -> int:
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-debug", __doc__)
     listed = "; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
-    parser.add_argument("command", choices=COMMANDS, help=listed)
+    parser.add_argument("command", choices=tuple(COMMANDS), help=listed)
     parser.add_argument("model", help="an ONNX model, or IR text of any phase up to fusion (.mlir)")
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="what to build for (default: %(default)s)")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help=_PRECISION)
@@ -75,6 +78,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add_pass_plugin_flag(parser.add_argument)
     add_pipeline_edit_flag(parser.add_argument)
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    parser.add_argument("--quiet", action="store_true", help="print what was found alone, not the steps to it")
     arguments = parser.parse_args(argv)
     _check(arguments, parser.given(sys.argv[1:] if argv is None else argv))
     return arguments
@@ -90,6 +94,7 @@ def _add_commands(parser: argparse.ArgumentParser) -> None:
         help="what to compare with: interpreter, tensor by tensor (default); or the outputs alone with reference, the "
         "network as it was read, with onnxruntime, or with a plan file",
     )
+    parser.add_argument("--json", action="store_true", help="compare: print a JSON object in place of the table")
     parser.add_argument(
         "--runs",
         type=positive,
@@ -176,7 +181,10 @@ def _compare(arguments: argparse.Namespace) -> int:
         except MlirtError as error:
             raise InvalidInputError(f"--with={other}: {error}") from error
         found = compare.compared_outputs(case, outputs)
-    print("\n".join(compare.table(found, arguments.bound)))
+    if arguments.json:
+        print(json.dumps({"bound": arguments.bound, "tensors": [asdict(one) for one in found]}, indent=1))
+    else:
+        print("\n".join(compare.table(found, arguments.bound)))
     return 0 if compare.first_beyond(found, arguments.bound) is None else 1
 
 
@@ -193,7 +201,7 @@ def _bisect(arguments: argparse.Namespace) -> int:
     from mlirt.tools.debugging.case import Case
 
     case = Case.of(arguments)
-    finding = bisect(case, arguments.bound, print)
+    finding = bisect(case, arguments.bound, _steps(arguments))
     if finding is None:
         print("nothing is wrong within the bound")
         return 0
@@ -245,13 +253,18 @@ def _reduce(arguments: argparse.Namespace) -> int:
         test = after_passes
     else:
         test, suspected = reduce.differs(arguments.bound), reduce.suspects(case, arguments.bound)
-    found = reduce.reduced(case, test, print, suspected)
+    found = reduce.reduced(case, test, _steps(arguments), suspected)
     path = reduce.write_network(found, Path(arguments.output))
     inputs = f" --input={quote(str(path.with_suffix('.npz')))}" if found.feeds else ""
     count = reduce.layer_count(found)
     again = f"rt-opt {quote(str(path))} --run={arguments.target}{inputs}{_plugins(arguments)}"
     print(f"{count} layer{'' if count == 1 else 's'}: {path}; {again}")
     return 0
+
+
+def _steps(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """What prints the steps of a search."""
+    return (lambda _: None) if arguments.quiet else print
 
 
 def _plugins(arguments: argparse.Namespace) -> str:

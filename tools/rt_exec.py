@@ -9,10 +9,12 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlirt.builder.progress_bar import ProgressBar
+from mlirt.command_line import reader_has_gone
 from mlirt.errors import InvalidInputError, MlirtError, missing_package
 from mlirt.tools.build_settings import settings_without_effect
 from mlirt.tools.exec_config import asked_precisions, config_of
@@ -30,7 +32,7 @@ from mlirt.tools.rt_exec_device import choose_device
 from mlirt.tools.rt_exec_profiles import profiles_of
 from mlirt.tools.rt_exec_runs import infer
 from mlirt.tools.tool_main import unforeseen
-from mlirt.tools.trtexec_log import cautions, log, log_all
+from mlirt.tools.trtexec_log import banner, cautions, log, log_all, note, told_as
 from mlirt.version import __version__
 
 if TYPE_CHECKING:
@@ -49,22 +51,33 @@ def main(argv: Sequence[str] | None = None, title: str = _TITLE) -> int:
     The first and the last line have the title and the arguments.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    banner = f"{title} {shlex.join(arguments)}"
-    if "--help" in arguments or "-h" in arguments:
-        return _help()
-    print(f"&&&& RUNNING {banner}", flush=True)
+    if any(one in ("--help", "-h") or one.startswith("--print-completion") for one in arguments):
+        return _answer_about_flags(arguments)
+    try:
+        with told_as(quiet="--quiet" in arguments, as_json="--json" in arguments):
+            return _announced(f"{title} {shlex.join(arguments)}", arguments)
+    except BrokenPipeError:
+        return reader_has_gone()
+
+
+def _announced(what: str, arguments: list[str]) -> int:
+    banner(f"&&&& RUNNING {what}")
     with cautions() as found:
         code = _guarded(arguments)
-    note = f" # WARNING: {'; '.join(found)}" if found else ""
-    print(f"&&&& {'FAILED' if code else 'PASSED'} {banner}{note}", flush=True)
+    warning = f" # WARNING: {'; '.join(found)}" if found else ""
+    note("outcome", "failed" if code else "passed")
+    banner(f"&&&& {'FAILED' if code else 'PASSED'} {what}{warning}")
     return code
 
 
-def _help() -> int:
+def _answer_about_flags(arguments: list[str]) -> int:
     try:
-        parse_arguments(["--help"])
+        parse_arguments(["--help"] if "--help" in arguments or "-h" in arguments else arguments)
     except SystemExit:
         pass
+    except MlirtError as error:
+        log("E", _one_line(error))
+        return 1
     return 0
 
 
@@ -76,6 +89,8 @@ def _guarded(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         log("E", "interrupted")
         return 130
+    except BrokenPipeError:
+        raise  # nobody reads what we print
     except Exception as error:
         log("E", _one_line(error))
         if "--verbose" in arguments:
@@ -126,6 +141,7 @@ def _build_and_infer(arguments: Namespace) -> None:
     if arguments.timeDeserialize:
         _time_loading(arguments)
         return
+    _note_engine(engine)
     _report_layers(engine, arguments)
     if arguments.dumpRefit:
         log_all("I", refit_lines(engine))
@@ -137,6 +153,13 @@ def _build_and_infer(arguments: Namespace) -> None:
         log("I", "Skipped inference phase since --buildOnly is added.")
         return
     infer(engine, arguments, recorder)
+
+
+def _note_engine(engine: EngineLike) -> None:
+    """What --json tells of an engine."""
+    inputs, outputs = ([asdict(tensor) for tensor in tensors] for tensors in (engine.inputs, engine.outputs))
+    target = getattr(engine, "target", "")
+    note("engine", {"name": engine.name, "target": target, "inputs": inputs, "outputs": outputs})
 
 
 def _export_triton(engine: EngineLike, arguments: Namespace) -> None:
@@ -192,7 +215,7 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         chosen, why = automatic_target()
         log("I", f"The target is {chosen}: {why}.")
     start = time.perf_counter()
-    bar = ProgressBar()
+    bar = ProgressBar(quiet=arguments.quiet)
     progress = PhaseTimes(_logged(bar) if arguments.verbose else bar)
     profiles = profiles_of(arguments)
     try:
@@ -208,7 +231,9 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
             report_remarks(remarks, arguments, lambda line: log("I", line))
     finally:
         bar.close()
-    log("I", f"Engine built in {time.perf_counter() - start:g} sec.")
+    seconds = time.perf_counter() - start
+    log("I", f"Engine built in {seconds:g} sec.")
+    note("build_seconds", seconds)
     if arguments.verbose:
         log("V", f"Phases of the build: {progress.line()}")
     report_range(engine, arguments, config.layer_precisions)

@@ -273,6 +273,8 @@ def _add_run(add: Add) -> None:
 def _add_report(add: Add) -> None:
     """What is said about it."""
     add("--verbose", action="store_true", help="say more, and show where an error came from")
+    add("--quiet", action="store_true", help="say nothing but warnings and errors")
+    add("--json", action="store_true", help="print one JSON object for programs; all else goes to standard error")
     add("--avgRuns", type=natural, default=10, metavar="N", help="runs per average; default: %(default)s")
     add("--percentile", type=percentiles, default=(90.0, 95.0, 99.0), metavar="P1,P2", help=_PERCENTILES)
     for flag, what in (("Output", "the outputs"), ("Profile", "the time of each layer"), ("LayerInfo", "the layers")):

@@ -14,7 +14,7 @@ from mlirt.tools.exec_report import write_report
 from mlirt.tools.number_range import report_outputs
 from mlirt.tools.output_files import write_json
 from mlirt.tools.rt_exec_streams import OneByOne, Runs, repeat_side_by_side
-from mlirt.tools.trtexec_log import log, log_all
+from mlirt.tools.trtexec_log import log, log_all, note
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def infer(engine: EngineLike, arguments: Namespace, recorder: BuildRecorder | No
 
 
 def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> None:
-    from mlirt.tools.timing_report import advice_lines, average_lines, summary_lines, times_json
+    from mlirt.tools.timing_report import advice_lines, average_lines, metrics, summary_lines, times_json
 
     each = _timed_runs(engine, feeds, arguments.streams, arguments.noDataTransfers)
     repeat_side_by_side(each, 0, arguments.warmUp / 1e3, 0)
@@ -63,6 +63,7 @@ def _measure(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespac
         return
     log_all("I", ["=== Trace details ===", *average_lines(runs, arguments.avgRuns), "=== Performance summary ==="])
     log_all("I", summary_lines(runs, arguments.percentile))
+    note("performance", metrics(runs, arguments.percentile))
     on_gpu = getattr(engine, "target", "") == "cuda"
     if arguments.useCudaGraph:
         _warn_of_graphs(engine, on_gpu)
@@ -127,6 +128,7 @@ def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespac
     records = profile_json([engine.profile(feeds) for _ in range(max(1, min(arguments.iterations, _PROFILED_RUNS)))])
     if arguments.dumpProfile:
         log_all("I", profile_lines(records))
+        note("profile", records)
     if arguments.exportProfile:
         write_json(arguments.exportProfile, records)
     return records

@@ -59,6 +59,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write all numbers")
     parser.add_argument("--picture", metavar="FILE.svg", help="draw the ratios with their intervals")
     parser.add_argument("--verbose", action="store_true", help="print tracebacks of errors")
+    parser.add_argument("--quiet", action="store_true", help="print the results alone")
     arguments = parser.parse_args(argv)
     for model in arguments.models:
         if not Path(model).is_file():
@@ -102,7 +103,7 @@ def _work(arguments: argparse.Namespace) -> int:
     names = _short_names(arguments.models)
     used: set[str] = set()
     for path, name in zip(arguments.models, names, strict=True):
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not arguments.quiet:
             print(f"{name} ..", file=sys.stderr)
         summary.results.append(_result(experiment, arguments, path, name, device, used))
         gc.collect()  # IR is full of cycles, and the next network needs its memory

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = FlagParser("rt-replay", __doc__)
     parser.add_argument(
-        "command", choices=COMMANDS, help="; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
+        "command", choices=tuple(COMMANDS), help="; ".join(f"{name}: {what}" for name, what in COMMANDS.items())
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
     parser.add_argument("-o", dest="output", metavar="FILE", help="record: the file to write (default: that record)")

@@ -43,6 +43,7 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--grpc-port", type=_port, metavar="PORT", help="of gRPC; none without it")
     add("--allow-reload", action="store_true", help="let clients load and unload models; SIGHUP loads all anew anyway")
     add("--verbose", action="store_true", help="log more, and print tracebacks of errors")
+    add("--quiet", action="store_true", help="log warnings and errors alone")
     _add_runs(parser.add_argument_group("runs").add_argument)
     _add_limits(parser.add_argument_group("limits").add_argument)
     build = parser.add_argument_group("builds of models and IR").add_argument
@@ -97,7 +98,7 @@ def _lengths(text: str) -> dict[str, int]:
 def _serve(arguments: argparse.Namespace) -> int:
     from mlirt.serve.http.server import HttpSettings
 
-    level = logging.DEBUG if arguments.verbose else logging.INFO
+    level = logging.DEBUG if arguments.verbose else logging.WARNING if arguments.quiet else logging.INFO
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     settings = HttpSettings(
         arguments.host, arguments.port, max_body_mb=arguments.max_body_mb, allow_reload=arguments.allow_reload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mlirt.runtime.device import RunTimes
 
@@ -63,15 +63,25 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 def metric_line(name: str, values: Sequence[float], shares: Sequence[float]) -> str:
     """`Latency: min = 1 ms, max = 2 ms, mean = .., median = .., percentile(90%) = .. ms`."""
-    ordered = sorted(values)
-    parts = {
-        "min": ordered[0],
-        "max": ordered[-1],
-        "mean": statistics.fmean(ordered),
-        "median": statistics.median(ordered),
-        **{f"percentile({share:g}%)": percentile(ordered, share) for share in shares},
-    }
-    return f"{name}: " + ", ".join(f"{key} = {value:g} ms" for key, value in parts.items())
+    return f"{name}: " + ", ".join(f"{key} = {value:g} ms" for key, value in _parts(sorted(values), shares))
+
+
+def metrics(runs: Sequence[RunTimes], shares: Sequence[float]) -> dict[str, object]:
+    """The same as numbers by name: queries a second, and milliseconds of each of trtexec's metrics."""
+    seconds = walltime_seconds(runs)
+    found: dict[str, object] = {"runs": len(runs), "throughput": len(runs) / seconds if seconds > 0 else 0.0}
+    for name, value in _METRICS:
+        found[name.lower().replace(" ", "_")] = dict(_parts(sorted(map(value, runs)), shares))
+    return found
+
+
+def _parts(ordered: Sequence[float], shares: Sequence[float]) -> Iterator[tuple[str, float]]:
+    """The numbers of a metric by trtexec's names."""
+    yield "min", ordered[0]
+    yield "max", ordered[-1]
+    yield "mean", statistics.fmean(ordered)
+    yield "median", statistics.median(ordered)
+    yield from ((f"percentile({share:g}%)", percentile(ordered, share)) for share in shares)
 
 
 def walltime_seconds(runs: Sequence[RunTimes]) -> float:

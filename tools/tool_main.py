@@ -34,8 +34,9 @@ def tool_main(
         print(f"{name}: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone, as in `rt-opt ... | head`
-        return 1
+        from mlirt.command_line import reader_has_gone
+
+        return reader_has_gone()
     except Exception as error:
         if isinstance(error, MlirtError):
             print(_line(error, subject(arguments)), file=sys.stderr)

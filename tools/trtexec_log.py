@@ -1,21 +1,66 @@
-"""Lines as trtexec prints them: a time, a severity, a text."""
+"""Lines as trtexec prints them: a time, a severity, a text; and what a program reads in their place."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from dataclasses import dataclass, field
+from typing import Any, TextIO
 
 from mlirt.errors import AccuracyWarning
 
 
+@dataclass
+class _Output:
+    """How it is told: `quiet` leaves out what is no warning, `as_json` collects, and sends all lines aside."""
+
+    quiet: bool = False
+    as_json: bool = False
+    found: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+_output = _Output()
+
+
+@contextmanager
+def told_as(*, quiet: bool, as_json: bool) -> Generator[None]:
+    """With `quiet` warnings and errors alone are told meanwhile. With `as_json` lines go to standard error, and in the
+    end what was noted is one JSON object on standard output.
+    """
+    global _output
+    before, _output = _output, _Output(quiet, as_json)
+    try:
+        yield
+        if as_json:
+            print(json.dumps(_output.found, indent=1), flush=True)
+    finally:
+        _output = before
+
+
+def note(key: str, value: object) -> None:
+    """A part of the JSON object, if somebody wants one."""
+    _output.found[key] = value
+
+
+def banner(text: str) -> None:
+    """The first and the last line of a program."""
+    if not _output.quiet:
+        print(text, file=sys.stderr if _output.as_json else sys.stdout, flush=True)
+
+
 def log(severity: str, text: str) -> None:
-    """One line as trtexec prints it; errors and warnings of severity E go to standard error."""
+    """One line as trtexec prints it; those of severity E go to standard error."""
+    if severity in "EW":
+        _output.found.setdefault("errors" if severity == "E" else "warnings", []).append(text)
+    elif _output.quiet:
+        return
     stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
-    print(f"[{stamp}] [{severity}] {text}", file=sys.stderr if severity == "E" else sys.stdout, flush=True)
+    aside = severity == "E" or _output.as_json
+    print(f"[{stamp}] [{severity}] {text}", file=sys.stderr if aside else sys.stdout, flush=True)
 
 
 def log_all(severity: str, lines: Sequence[str]) -> None:

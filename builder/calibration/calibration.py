@@ -16,11 +16,15 @@ from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.calibration_cache import algorithm_of, read_cache, write_cache
 from mlirt.passes.quantization.channel_statistics import ChannelStatistics
 from mlirt.passes.quantization.tensor_ranges import MAX_INT8
+from mlirt.runtime.notebook_html import bar, table
 
 if TYPE_CHECKING:
     from mlirt.builder.calibration.histogram import Array
     from mlirt.builder.model_network import ModelSource
     from mlirt.frontend.onnx.graph_inputs import Shapes
+
+_SHOWN = 20
+"""How many tensors a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,13 @@ class Calibration:
             return "the error of the outputs in int8 was not measured"
         size = f"{self.error.error:.2%} of their size (worst batch {self.error.worst:.2%})"
         return f"the outputs in int8 are off by {size} with the scales of {self.error.method}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the method, what it loses, and the widest ranges."""
+        widest = sorted(self.ranges.items(), key=lambda one: -one[1])
+        rows = [(name, f"{reach:.4g}", bar(reach / widest[0][1] if widest[0][1] else 0.0)) for name, reach in widest]
+        shown = table(f"Calibration by {self.algorithm}: {self.loss}", ("tensor", "#range", ""), rows[:_SHOWN])
+        return shown + (f"<p>.. and {len(rows) - _SHOWN} more tensors</p>" if len(rows) > _SHOWN else "")
 
     @property
     def ranges(self) -> dict[str, float]:

@@ -20,6 +20,8 @@ from mlirt.frontend.torch.elements import array_of, tensor_of
 from mlirt.frontend.torch.importer import CallingConvention
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike, TensorDescription
+from mlirt.runtime.layer_times import Profile
+from mlirt.runtime.notebook_html import engine_html
 
 
 class ModuleEngine:
@@ -102,9 +104,13 @@ class ModuleEngine:
         """The outputs by name for inputs by name, as arrays; `options` are those of `Engine.run`."""
         return cast("Engine", self.engine).run(feeds, **options)
 
-    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
-        """(layer, milliseconds) of every launch, each run alone."""
-        return self.engine.profile(feeds)
+    def profile(self, feeds: Mapping[str, np.ndarray], *, runs: int = 1) -> Profile:
+        """(layer, milliseconds) of every launch, each run alone: the median of so many `runs`."""
+        return self.engine.profile(feeds, runs=runs)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return engine_html(self.engine)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file; `mlirt.load` opens it where there is no PyTorch, too."""

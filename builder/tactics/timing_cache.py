@@ -16,7 +16,7 @@ from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.file_lock import locked
 from mlirt.tensorrt.context_manager import ContextManager
 
-_FORMAT = 1
+FORMAT = 1
 _WHAT = "mlirt timing cache"
 
 Times = dict[str, float]
@@ -65,7 +65,7 @@ class TimingCache(ContextManager):
             for place, of in self._times.items()
         }
         body = json.dumps(finite, sort_keys=True, separators=(",", ":"))
-        head = {"what": _WHAT, "format": _FORMAT, "digest": _digest(body)}
+        head = {"what": _WHAT, "format": FORMAT, "digest": _digest(body)}
         return IHostMemory((json.dumps(head, sort_keys=True) + "\n" + body + "\n").encode())
 
     def combine(self, other: TimingCache, ignore_mismatch: bool = False) -> bool:
@@ -128,9 +128,9 @@ def _parsed(blob: bytes, source: str) -> dict[str, dict[str, Times]]:
     if not isinstance(about, dict) or cast("dict[str, Any]", about).get("what") != _WHAT:
         raise InvalidInputError(wrong)
     fields = cast("dict[str, Any]", about)
-    if fields.get("format") != _FORMAT:
+    if fields.get("format") != FORMAT:
         raise InvalidInputError(
-            f"{source} has format {str(fields.get('format'))[:20]}, this mlirt reads format {_FORMAT}; delete it"
+            f"{source} has format {str(fields.get('format'))[:20]}, this mlirt reads format {FORMAT}; delete it"
         )
     if fields.get("digest") != _digest(text):
         raise InvalidInputError(wrong)

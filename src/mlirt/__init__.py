@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
     from mlirt.tensorrt.plugins.functions.op_decorator import op
+    from mlirt.tools.drawing import draw
 
 _HOMES = {
     "BuildConfig": "mlirt.builder.config.build_config",
@@ -69,6 +70,7 @@ _HOMES = {
     "op": "mlirt.tensorrt.plugins.functions.op_decorator",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
+    "draw": "mlirt.tools.drawing",
     "MlirtError": "mlirt.errors",
     "UnsupportedError": "mlirt.errors",
     "UnsupportedOperatorsError": "mlirt.errors",
@@ -114,6 +116,7 @@ __all__ = [
     "calibrate",
     "check_range",
     "compile",
+    "draw",
     "load",
     "lora_merged",
     "op",

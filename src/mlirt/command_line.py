@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -57,4 +58,15 @@ def _run(command: str) -> int:
     except KeyboardInterrupt:
         print(f"{command}: interrupted", file=sys.stderr)
         return 130
-    return tool.main()
+    try:
+        code = tool.main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return reader_has_gone()
+    return code
+
+
+def reader_has_gone() -> int:
+    """Nobody reads our output any more, as in `rt-exec .. | head`: the rest of it goes nowhere; the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return 1

@@ -13,8 +13,11 @@ class Terminal(StringIO):
 
 
 def test_the_line() -> None:
-    assert progress_bar.line("kernels", 1, 2, 12.4) == f"[{'#' * 15}{' ' * 15}]  50 %  12 s  kernels"
+    assert progress_bar.line("kernels", 1, 2, 1.4) == f"[{'#' * 15}{' ' * 15}]  50 %  1 s  kernels"
+    assert progress_bar.line("kernels", 1, 4, 12.0) == f"[{'#' * 7}{' ' * 23}]  25 %  12 s, 36 s left  kernels"
     assert progress_bar.line("start", 0, 0, 0).startswith("[ ")
+    for done, seconds in ((1, 1.9), (0, 9.0), (4, 9.0)):
+        assert "left" not in progress_bar.line("kernels", done, 4, seconds)
 
 
 def test_a_terminal_sees_it_after_a_while_and_it_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +33,17 @@ def test_a_terminal_sees_it_after_a_while_and_it_goes_away(monkeypatch: pytest.M
     assert stream.getvalue().count("\r") == 1
     bar.close()
     assert stream.getvalue().split("\r")[-2].strip() == ""
+
+
+def test_a_quiet_one_draws_on_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(progress_bar.time, "perf_counter", lambda: clock[0])
+    stream = Terminal()
+    bar = progress_bar.ProgressBar(stream, quiet=True)
+    clock[0] += 9
+    bar("kernels", 1, 2)
+    bar.close()
+    assert stream.getvalue() == ""
 
 
 def test_a_file_sees_nothing() -> None:

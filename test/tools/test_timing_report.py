@@ -30,6 +30,22 @@ def test_summary() -> None:
     ]
 
 
+def test_the_same_as_numbers() -> None:
+    found = report.metrics([run(0), run(4), run(8, compute=4)], (90,))
+    assert set(found) == {
+        *("runs", "throughput", "latency", "enqueue_time", "h2d_latency", "gpu_compute_time", "d2h_latency")
+    }
+    assert found["runs"] == 3
+    assert found["throughput"] == pytest.approx(222.222, rel=1e-5)
+    assert found["gpu_compute_time"] == {
+        "min": 2,
+        "max": 4,
+        "mean": pytest.approx(8 / 3),
+        "median": 2,
+        "percentile(90%)": 4,
+    }
+
+
 @pytest.mark.parametrize(("share", "value"), [(0, 0), (50, 49), (90, 89), (99, 98), (100, 99)])
 def test_percentile(share: float, value: float) -> None:
     assert report.percentile([float(i) for i in range(100)], share) == pytest.approx(value, abs=1)

@@ -11,6 +11,7 @@ from mlirt.tools.documentation.config_page import config_page
 from mlirt.tools.documentation.dialect_page import dialect_page
 from mlirt.tools.documentation.feature_page import PAGE as FEATURES
 from mlirt.tools.documentation.feature_page import feature_page
+from mlirt.tools.documentation.formats_page import formats_page
 from mlirt.tools.documentation.living_page import LivingPage
 from mlirt.tools.documentation.operator_page import operator_page
 from mlirt.tools.documentation.pass_page import pass_page
@@ -26,6 +27,7 @@ def _dialect(name: str) -> str:
 GENERATED: Mapping[str, Callable[[], str]] = {
     **{f"docs/dialects/{name}.md": partial(_dialect, name) for name in registry.dialect_names()},
     "docs/build-config.md": config_page,
+    "docs/formats.md": formats_page,
     "docs/passes.md": pass_page,
     "docs/plan-format.md": plan_page,
     "docs/onnx-operators.md": operator_page,
@@ -38,6 +40,9 @@ TABLES: Mapping[str, Callable[[str, Path], str]] = {FEATURES: feature_page}
 # Written by hand, with code blocks that a program fills.
 LIVING = (
     "README.md",
+    "docs/start.md",
+    "docs/deploy-a-model.md",
+    "docs/notebooks.md",
     "docs/architecture.md",
     "docs/add-a-device.md",
     "docs/tools.md",

@@ -16,7 +16,7 @@ from typing import Any, cast
 from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError
 
-_FORM = 1
+FORM = 1
 _ABOUT = "rt-replay compare THIS_FILE tells what changed, rt-replay record THIS_FILE records it again"
 
 
@@ -44,7 +44,7 @@ class Record:
         """Write the record: a line of JSON for each digest, so that a difference of two versions can be read."""
         kept: dict[str, Any] = {
             "about": _ABOUT,
-            "form": _FORM,
+            "form": FORM,
             "models": self.models,
             "builds": self.builds,
             "plugins": self.plugins,
@@ -72,8 +72,8 @@ def read_record(path: str) -> Record:
     if not isinstance(kept, dict) or "networks" not in kept:
         raise InvalidInputError(f"{path} is no record: expected the JSON that rt-replay record writes")
     known = cast("dict[str, Any]", kept)
-    if known.get("form") != _FORM:
-        raise InvalidInputError(f"{path}: records of form {known.get('form')} cannot be read, those of {_FORM} can")
+    if known.get("form") != FORM:
+        raise InvalidInputError(f"{path}: records of form {known.get('form')} cannot be read, those of {FORM} can")
     texts = _unpacked(path, known["texts"]) if "texts" in known else {}
     return Record(known["models"], known["builds"], known["plugins"], known["edits"], known["networks"], texts)
 

@@ -25,7 +25,7 @@ def measured_times(engines: Sequence[tuple[Engine, ShapeBinding]], runs: int) ->
     is slower, does not count.
     """
     given = [(engine, _feeds(engine, binding)) for engine, binding in engines]
-    profiles: list[list[list[tuple[str, float]]]] = [[] for _ in engines]
+    profiles: list[list[Sequence[tuple[str, float]]]] = [[] for _ in engines]
     for number in range(runs + 1):
         for (engine, feeds), found in zip(given, profiles, strict=True):
             profile = engine.profile(feeds)
