@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
@@ -10,8 +12,11 @@ from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.fused.scalar_builder import Scalars
 from mlirt.dialects.tensor_types import dims, element_of, rank
+from mlirt.kernels.lib.language import Value, builder
+from mlirt.kernels.lib.language.words import narrowed, widened
 from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
-from mlirt.kernels.lib.loops.reduction_nest import Accumulation, accumulator_of, lower_accumulation
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
+from mlirt.kernels.lib.nests.reduction_nest import Accumulation, lower_accumulation
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 OPS = (PackedMatmulOp,)
@@ -25,7 +30,8 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     bits, block = op.bits.value.data, op.block.value.data
     per = 8 // bits
 
-    def body(k: KernelBuilder, scalars: list[SSAValue], indices: list[SSAValue]) -> SSAValue:
+    def body(scalars: Sequence[SSAValue], indices: Sequence[SSAValue]) -> Value:
+        k = builder()
         wide, whole = k.scalars(accumulator), k.scalars(i32)
         column, depth = indices[width - 1], indices[width]
         code = _at(k, op.codes, whole, column, k.div(depth, per))
@@ -35,7 +41,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
             code = k.value(arith.AndIOp(moved, whole.constant((1 << bits) - 1)))
         zero, scale = (_at(k, value, wide, column, k.div(depth, block)) for value in (op.zero, op.scale))
         weight = wide.mul(wide.sub(wide.cast(code, i32), zero), scale)
-        return k.typed(wide.mul(wide.cast(k.ready(scalars[0]), element_of(op.lhs.type)), weight), accumulator)
+        return narrowed(wide.mul(widened(scalars[0], accumulator), weight), accumulator, accumulator)
 
     steps = places[op.lhs].strides
     job = Accumulation(

@@ -188,7 +188,7 @@ class _Depthwise:
         first: SSAValue,
         tap: SSAValue | None,
         line: SSAValue | None,
-        totals: list[SSAValue],
+        totals: Sequence[SSAValue],
     ) -> list[SSAValue]:
         """Add the products with one line of the input, that of a tap across it."""
         k, op, window, across = self.k, self.op, self.window, self.window.across
@@ -197,7 +197,7 @@ class _Depthwise:
         inside, more = None, list[tuple[SSAValue, Stride]]()
         if across is not None and line is not None:
             inside, more = k.compare("ult", line, self.sizes[across]), [(line, self.steps[across])]
-        totals = list(totals)
+        sums = list(totals)
         weights = [self._weight(loops, tap, number) for number in range(window.taps(window.along))]
         for offset in window.offsets():
             cell = k.add(start, offset)
@@ -209,8 +209,8 @@ class _Depthwise:
             wide = k.scalars(self.accumulator_type).cast(pixel, element)
             for result, number in window.meets(offset):
                 s = k.scalars(self.accumulator_type)
-                totals[result] = s.add(totals[result], s.mul(wide, weights[number]))
-        return totals
+                sums[result] = s.add(sums[result], s.mul(wide, weights[number]))
+        return sums
 
     def _weight(self, loops: Sequence[SSAValue], across: SSAValue | None, along: int) -> SSAValue:
         """The weight of a tap."""

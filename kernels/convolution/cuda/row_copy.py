@@ -10,6 +10,7 @@ it visits one by one. A copy of 2 x 2 cells of 3 channels, filled up to 16:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as places_of
 from math import prod
@@ -135,7 +136,7 @@ class RowCopy:
             k.insert(StoreFragmentOp(k.value(FragmentOp(values)), target, index, range(self.channels), wide=True))
         k.finish(op)
 
-    def _cell(self, k: KernelBuilder, positions: list[SSAValue], cell: tuple[int, ...]) -> list[SSAValue]:
+    def _cell(self, k: KernelBuilder, positions: Sequence[SSAValue], cell: tuple[int, ...]) -> list[SSAValue]:
         """Where a cell of a position is in the image."""
         places = zip(positions, self.fold, cell, self.padding, strict=True)
         return [k.add(k.mul(position, fold), own - before) for position, fold, own, before in places]

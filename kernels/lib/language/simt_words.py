@@ -90,15 +90,16 @@ def _valid(access: Access) -> SSAValue | None:
 def load_fragment(memory: SSAValue, index: Index, access: Access) -> Value:
     """Elements in registers; zero where there are none."""
     place = builder().index(index)
-    options = {"stride": access.stride, "valid": _valid(access)}
-    return emit(LoadFragmentOp(memory, place, access.offsets, **options, wide=access.wide))
+    valid = _valid(access)
+    return emit(LoadFragmentOp(memory, place, access.offsets, stride=access.stride, valid=valid, wide=access.wide))
 
 
 def store_fragment(value: SSAValue, memory: SSAValue, index: Index, access: Access) -> None:
     """Write elements from registers; those that do not exist are left out."""
     place = builder().index(index)
-    options = {"stride": access.stride, "valid": _valid(access)}
-    builder().insert(StoreFragmentOp(value, memory, place, access.offsets, **options, wide=access.wide))
+    valid = _valid(access)
+    store = StoreFragmentOp(value, memory, place, access.offsets, stride=access.stride, valid=valid, wide=access.wide)
+    builder().insert(store)
 
 
 def fragment(elements: Sequence[SSAValue]) -> Value:

@@ -10,7 +10,7 @@ from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.packed_codes import WORD_BITS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.packed_tile_kernel import FEW_ROWS, PackedPanels, PackedTileKernel

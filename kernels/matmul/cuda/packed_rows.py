@@ -25,7 +25,7 @@ from mlirt.kernels.lib.language.simt_words import Access, block_id, element_at, 
 from mlirt.kernels.lib.language.words import cast, constant, size, static_range
 from mlirt.kernels.lib.language.words import place as value_at
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
-from mlirt.kernels.lib.loops.reduction_nest import accumulator_of
+from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp
     total = code.product(extents)
     tile = _tile(outer, extents) if shape.vector > 1 else None
 
-    def iteration(number: SSAValue, body: Callable[[list[SSAValue]], None]) -> None:
+    def iteration(number: SSAValue, body: Callable[[Sequence[SSAValue]], None]) -> None:
         body(code.split(number, extents) if tile is None else _split_in_tiles(code, number, extents, tile))
 
     if shape.row is not None:
@@ -234,11 +234,11 @@ def _worker(
     shape: Shape,
     thread: SSAValue,
     block: SSAValue,
-) -> tuple[SSAValue, Callable[[list[SSAValue]], None], int]:
+) -> tuple[SSAValue, Callable[[Sequence[SSAValue]], None], int]:
     """The first iteration of this thread's team, what it does for one, and how many teams a block has."""
     names, body = outer.body.block.args, outer.body.block
 
-    def bind(indices: list[SSAValue]) -> None:
+    def bind(indices: Sequence[SSAValue]) -> None:
         for name, index in zip(names, indices, strict=True):
             index.name_hint = index.name_hint or name.name_hint
             mapping[name] = index
@@ -256,7 +256,7 @@ def _worker(
         made = TeamBody(code, mapping, code.rem(thread, shape.team), shape.team, rereads=False)
     number.name_hint = "number"
 
-    def run(indices: list[SSAValue]) -> None:
+    def run(indices: Sequence[SSAValue]) -> None:
         bind(indices)
         made.ops(body)
 

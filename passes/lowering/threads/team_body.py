@@ -6,6 +6,7 @@ iterations of inner loops, and combine what each of them has reduced in a fixed 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from xdsl.dialects import arith
@@ -69,7 +70,7 @@ class TeamBody(ThreadBody):
         self.code.loop(self.member, self.code.product(extents), self.size, [], step)
         self._order()
 
-    def _bind(self, block: Block, indices: list[SSAValue]) -> None:
+    def _bind(self, block: Block, indices: Sequence[SSAValue]) -> None:
         for name, index in zip(block.args, indices, strict=True):
             index.name_hint = index.name_hint or name.name_hint
             self.mapping[name] = index
