@@ -96,12 +96,3 @@ class BlockWriter(IndexArithmetic):
             then()
             self.insert(scf.YieldOp())
         self.insert(scf.IfOp(condition, [], Region(block)))
-
-    def count(self, start: SSAValue, stop: SSAValue, step: int, name: str, body: Callable[[SSAValue], None]) -> None:
-        """`for name in range(start, stop, step): body(name)`."""
-        block = Block(arg_types=[start.type])
-        block.args[0].name_hint = name
-        with self.inside(block):
-            body(block.args[0])
-            self.insert(scf.YieldOp())
-        self.insert(scf.ForOp(start, stop, self.constant(step), [], block))
