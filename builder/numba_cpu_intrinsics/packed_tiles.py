@@ -124,9 +124,9 @@ def tile_multiply_add_packed(
         rows, columns, lanes = shape_of(tile)
         weights = _Weights(context, builder, bits.literal_value, columns, lanes, _pairs(builder, sig, operands, 5))
         left = Memory(builder, x, operands[1])
-        sums = unpack_vectors(builder, tile, operands[0])
-        waits = len(sums) < _INDEPENDENT
-        parts = [sums[0].number(0.0)] * len(sums) if waits else list(sums)
+        accumulators = unpack_vectors(builder, tile, operands[0])
+        waits = len(accumulators) < _INDEPENDENT
+        parts = [accumulators[0].number(0.0)] * len(accumulators) if waits else list(accumulators)
         for u in range(depth.literal_value):
             deep = offset_of(builder, operands[2], operands[4], u)
             factors = [
@@ -136,7 +136,7 @@ def tile_multiply_add_packed(
                 weight = weights.at(u, j)
                 for i, factor in enumerate(factors):
                     parts[i * columns + j] = factor.multiply_add(weight, parts[i * columns + j])
-        return pack_vectors(builder, [a + b for a, b in zip(sums, parts, strict=True)] if waits else parts)
+        return pack_vectors(builder, [a + b for a, b in zip(accumulators, parts, strict=True)] if waits else parts)
 
     return (
         tile(tile, x, number, number, number, w, number, scale, number, zero, number, bits, depth),

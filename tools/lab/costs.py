@@ -13,6 +13,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, product
@@ -89,6 +90,8 @@ def operations_of(op: Operation, sizes: Mapping[str, int]) -> int:
     if isinstance(op, MatmulOp):
         depth = dims(op.lhs.type)[-2 if op.transpose_lhs.value.data else -1]
         return 2 * _size(product((*dims(op.results[0].type), depth)), sizes)
+    if isinstance(op, PackedMatmulOp):
+        return 2 * _size(product((*dims(op.output.type), op.depth)), sizes)
     if isinstance(op, ConvolutionOp):
         side = op.input if op.transposed.value.data else op.results[0]
         return 2 * _size(product((*dims(side.type), *dims(op.kernel.type)[1:])), sizes)

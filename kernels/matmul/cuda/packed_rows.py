@@ -39,7 +39,7 @@ _WARP, _WARPS = 32, 4
 _PIECE_BYTES, _WORDS = 16, 4
 _PIECE = tuple(range(_WORDS))
 _NEIGHBOURS = tuple(range(16))
-_GROUP_ROWS, _MOST_ROWS = 4, 8
+_GROUP_ROWS, _MAX_ROWS = 4, 8
 # Blocks that fill the device leave it to warps to have two columns.
 _BLOCKS_PER_PROCESSOR = 2
 _EXPONENT = 0x4B000000
@@ -60,7 +60,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
         return False
     k = lowering.kernel("matmul")
     rows = product(dims(op.output.type)[:-1])
-    group = rows if isinstance(rows, int) and rows <= _MOST_ROWS else _GROUP_ROWS
+    group = rows if isinstance(rows, int) and rows <= _MAX_ROWS else _GROUP_ROWS
     (columns, *_) = dims(op.codes.type)
     assert isinstance(columns, int)
     wide = -(-columns // (2 * _WARPS)) >= _BLOCKS_PER_PROCESSOR * lowering.target.gpu.processors
@@ -146,10 +146,10 @@ class _RowsKernel:
         # Beyond the edge the last column and the last row are computed again, and not stored.
         columns = [min(first + each, shape.columns - 1) for each in static_range(shape.columns_each)]
         rows = [self._place(row + number) for number in static_range(shape.group)]
-        sums = self._sums(lane, columns, rows)
+        totals = self._totals(lane, columns, rows)
         for mask in (16, 8, 4, 2, 1):
-            sums = [[total + shuffle_xor(total, mask) for total in of_row] for of_row in sums]
-        for number, (place, of_row) in enumerate(zip(rows, sums, strict=True)):
+            totals = [[total + shuffle_xor(total, mask) for total in of_row] for of_row in totals]
+        for number, (place, of_row) in enumerate(zip(rows, totals, strict=True)):
             for each, total in enumerate(of_row):
                 if lane == number * shape.columns_each + each:
                     self._store(total, row + number, place, first + each)
@@ -168,9 +168,9 @@ class _RowsKernel:
         return [value_at(left), *place]
 
     @kernel
-    def _sums(self, lane: Value, columns: Sequence[Index], rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
+    def _totals(self, lane: Value, columns: Sequence[Index], rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
         shape = self.shape
-        sums = [[constant(0.0, f32) for _ in columns] for _ in rows]
+        totals = [[constant(0.0, f32) for _ in columns] for _ in rows]
         starts = [value_of(self.code.linear(len(self.op.extras) + 1, [*place])) for place in rows]
         for step in range((shape.pieces + _WARP - 1) // _WARP):
             piece = step * _WARP + lane
@@ -188,8 +188,8 @@ class _RowsKernel:
                                 part = x[0] * weights[0]
                                 for u in static_range(1, shape.per_word):
                                     part = part + x[u] * weights[u]
-                                sums = _with(sums, number, each, sums[number][each] + part * scale)
-        return sums
+                                totals = _with(totals, number, each, totals[number][each] + part * scale)
+        return totals
 
     @kernel
     def _words(self, column: Index, piece: Value) -> Value:
@@ -237,10 +237,10 @@ class _RowsKernel:
             self.epilogue.write(self.k, self.code, total, [*place, column] if self.has_columns else place)
 
 
-def _with(sums: Sequence[Sequence[Value]], number: int, each: int, total: Value) -> list[list[Value]]:
-    """The same sums but for one."""
+def _with(totals: Sequence[Sequence[Value]], number: int, each: int, total: Value) -> list[list[Value]]:
+    """The same totals but for one."""
     return [
-        [total if (i, j) == (number, each) else old for j, old in enumerate(of_row)] for i, of_row in enumerate(sums)
+        [total if (i, j) == (number, each) else old for j, old in enumerate(of_row)] for i, of_row in enumerate(totals)
     ]
 
 
