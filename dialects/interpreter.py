@@ -94,9 +94,13 @@ def entry_function(module: ModuleOp, function: str = "main") -> FuncOp:
 
 
 def input_names(func: FuncOp) -> list[str]:
-    """The public names of a function's arguments: `trt.name`, else the name of the value, else `input0`, .."""
-    hints = [arg.name_hint or f"input{k}" for k, arg in enumerate(func.body.block.args)]
-    return _names(func.arg_attrs, hints)
+    """The public names of a function's arguments: `trt.name`, else the name of the value, else `input0`, ..
+
+    A name that several values have, as lowering may give it, is that of none of them.
+    """
+    hints = [arg.name_hint for arg in func.body.block.args]
+    own = [hint if hint and hints.count(hint) == 1 else f"input{k}" for k, hint in enumerate(hints)]
+    return _names(func.arg_attrs, own)
 
 
 def counts_runs(func: FuncOp) -> list[bool]:

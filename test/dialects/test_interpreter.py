@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.interpreter import input_names, interpret
 from mlirt.dialects.registry import register_dialects
 from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError, UnsupportedError
 
@@ -191,3 +192,11 @@ def test_values_are_dropped_after_their_last_use() -> None:
     interpret(module, ctx, {"x": ones(2)}, observe=observe)
     # exp lives until neg has run, the unused sine is gone at once.
     assert alive == [[], [True], [True, False], [False, False, True]]
+
+
+def test_a_name_that_two_arguments_have_is_that_of_neither() -> None:
+    module, _ = parsed("func.func @main(%x: tensor<2xf32>, %y: tensor<2xf32>, %z: tensor<2xf32>) { func.return }")
+    (function,) = module.ops
+    assert isinstance(function, FuncOp)
+    function.body.block.args[1].name_hint = "x"
+    assert input_names(function) == ["input0", "input1", "z"]

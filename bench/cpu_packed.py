@@ -1,6 +1,6 @@
 """One product with 4-bit weights on the CPU against onnxruntime and the float32 product, in turns on one core.
 
-`taskset -c 1 python bench/packed_products.py [SIZE ..] [--rows N] [--block N] [--bits N] [--zeros]` prints for each
+`taskset -c 1 python bench/cpu_packed.py [SIZE ..] [--rows N] [--block N] [--bits N] [--zeros]` prints for each
 size K = N the medians in ms, the ratio (onnxruntime's over ours), the bytes of weights read a second, and the bytes of
 the plan over those of the model. MLIRT_VECTOR_BITS=256 measures AVX2 (of ours alone).
 """
