@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -23,7 +23,7 @@ from mlirt.passes.lowering.threads.row_plan import RowPlan, row_plan
 from mlirt.passes.lowering.threads.team_body import TeamBody
 from mlirt.passes.lowering.threads.thread_body import ThreadBody
 from mlirt.passes.lowering.threads.vector_body import VectorBody
-from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width
+from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width, widths_of_team
 
 _INDEX_LIMIT = 2**31
 _FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
@@ -74,7 +74,8 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) ->
         if op is not outer and not isinstance(op, ReturnOp):
             prologue.op(op)
     counts = [one.count(outer.extents) for one in sizes]
-    _emit(code, mapping, outer, shape, strided=None in counts)
+    widths = widths_of_team(outer, sizes, shape.team) if shape.team > 1 and shape.row is None else {}
+    _emit(code, mapping, outer, shape, widths, strided=None in counts)
     code.insert(ReturnOp())
     region = func.body
     region.detach_block(old)
@@ -169,7 +170,15 @@ def _rereads(outer: ParallelOp) -> bool:
     return any(isinstance(op, LoadOp) and op.buffer in stored for op in outer.walk())
 
 
-def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp, shape: Shape, strided: bool) -> None:
+def _emit(
+    code: CodeWriter,
+    mapping: dict[SSAValue, SSAValue],
+    outer: ParallelOp,
+    shape: Shape,
+    widths: Mapping[Operation, int],
+    *,
+    strided: bool,
+) -> None:
     thread, block = code.value(ThreadIdOp()), code.value(BlockIdOp())
     thread.name_hint, block.name_hint = "thread", "block"
     extents = [mapping.get(extent, extent) for extent in outer.extents]
@@ -185,7 +194,7 @@ def _emit(code: CodeWriter, mapping: dict[SSAValue, SSAValue], outer: ParallelOp
     if shape.row is not None:
         _emit_rows(code, mapping, outer, shape.row, shape.teams, thread, block, total, extents)
         return
-    first, run, step = _worker(code, mapping, outer, shape, thread, block)
+    first, run, step = _worker(code, mapping, outer, shape, widths, thread, block)
     if strided:
         code.loop(first, total, code.mul(step, code.value(GridSizeOp())), [], lambda i, _: iteration(i, run) or [])
     elif shape.team >= shape.block:
@@ -232,6 +241,7 @@ def _worker(
     mapping: dict[SSAValue, SSAValue],
     outer: ParallelOp,
     shape: Shape,
+    widths: Mapping[Operation, int],
     thread: SSAValue,
     block: SSAValue,
 ) -> tuple[SSAValue, Callable[[Sequence[SSAValue]], None], int]:
@@ -248,12 +258,13 @@ def _worker(
         made = ThreadBody(code, mapping) if shape.vector == 1 else VectorBody(code, mapping, outer, shape.vector)
     elif shape.blocks > 1:
         number = code.div(block, shape.blocks)
-        made = TeamBody(code, mapping, _member(code, shape, thread), shape.team, rereads=False, blocks=shape.blocks)
+        member = _member(code, shape, thread)
+        made = TeamBody(code, mapping, member, shape.team, rereads=False, blocks=shape.blocks, widths=widths)
     elif shape.team == shape.block:
-        number, made = block, TeamBody(code, mapping, thread, shape.team, _rereads(outer))
+        number, made = block, TeamBody(code, mapping, thread, shape.team, _rereads(outer), widths=widths)
     else:
         number = code.add(code.mul(block, shape.teams), code.div(thread, shape.team))
-        made = TeamBody(code, mapping, code.rem(thread, shape.team), shape.team, rereads=False)
+        made = TeamBody(code, mapping, code.rem(thread, shape.team), shape.team, rereads=False, widths=widths)
     number.name_hint = "number"
 
     def run(indices: Sequence[SSAValue]) -> None:

@@ -6,7 +6,7 @@ iterations of inner loops, and combine what each of them has reduced in a fixed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from xdsl.dialects import arith
@@ -19,7 +19,11 @@ from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ShuffleOp
 from mlirt.dialects.tensor_types import element_name, is_float
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
+from mlirt.passes.lowering.threads.row_plan import InnerLoop
 from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine, signless
+from mlirt.passes.lowering.threads.vector_body import VectorBody
+
+NO_WIDTHS: Mapping[Operation, int] = {}
 
 
 class TeamBody(ThreadBody):
@@ -35,9 +39,10 @@ class TeamBody(ThreadBody):
         size: int,
         rereads: bool,
         blocks: int = 1,
+        widths: Mapping[Operation, int] = NO_WIDTHS,
     ) -> None:
         super().__init__(code, mapping)
-        self.member, self.size, self.rereads, self.blocks = member, size, rereads, blocks
+        self.member, self.size, self.rereads, self.blocks, self.widths = member, size, rereads, blocks, widths
         self._scratch: dict[Attribute, SSAValue] = {}
 
     def op(self, op: Operation) -> None:
@@ -58,17 +63,32 @@ class TeamBody(ThreadBody):
             self.code.insert(BarrierOp())
 
     def parallel(self, op: ParallelOp) -> None:
-        """Each member takes every `size`-th iteration."""
-        extents = self.all_of(op.extents)
+        """Each member takes every `size`-th iteration, or vector of them."""
+        extents = self._extents(op)
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            inner = ThreadBody(self.code, self.mapping)
-            self._bind(op.body.block, self.code.split(number, extents))
-            inner.ops(op.body.block)
+            self._values(op, number, extents)
             return []
 
         self.code.loop(self.member, self.code.product(extents), self.size, [], step)
         self._order()
+
+    def _extents(self, op: InnerLoop) -> list[SSAValue]:
+        """How often an inner loop runs, with as many neighbours at once as a member takes."""
+        *before, last = self.all_of(op.extents) or [self.code.constant(1)]
+        width = self.widths.get(op, 1)
+        return [*before, last if width == 1 else self.code.div(last, width)]
+
+    def _values(self, op: InnerLoop, number: SSAValue, extents: Sequence[SSAValue]) -> list[SSAValue]:
+        """Do an iteration of an inner loop; what it yields, for each of the neighbours."""
+        width, block = self.widths.get(op, 1), op.body.block
+        self._bind(block, self.code.split(number, extents))
+        if width == 1:
+            return ThreadBody(self.code, self.mapping).ops(block)
+        vector = VectorBody(self.code, self.mapping, op, width)
+        vector.ops(block)
+        last = block.last_op
+        return vector.each(last.operands[0]) if last is not None and last.operands else []
 
     def _bind(self, block: Block, indices: Sequence[SSAValue]) -> None:
         for name, index in zip(block.args, indices, strict=True):
@@ -76,17 +96,19 @@ class TeamBody(ThreadBody):
             self.mapping[name] = index
 
     def reduce(self, op: ReduceOp) -> None:
-        """Each member combines every `size`-th value, then the members' results are combined."""
-        extents, kind = self.all_of(op.extents), op.kind.data
+        """Each member combines every `size`-th value, or vector, then the members' results are combined."""
+        extents, kind = self._extents(op), op.kind.data
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            inner = ThreadBody(self.code, self.mapping)
-            self._bind(op.body.block, self.code.split(number, extents))
-            (value,) = inner.ops(op.body.block)
-            return [combine(self.code, kind, carried[0], value)]
+            found = zip(carried, self._values(op, number, extents), strict=True)
+            return [combine(self.code, kind, before, value) for before, value in found]
 
         start = self._neutral(op)
-        (total,) = self.code.loop(self.member, self.code.product(extents), self.size, [start], step)
+        starts = [start] * self.widths.get(op, 1)
+        totals = self.code.loop(self.member, self.code.product(extents), self.size, starts, step)
+        while len(totals) > 1:
+            totals = [combine(self.code, kind, a, b) for a, b in zip(totals[::2], totals[1::2], strict=True)]
+        (total,) = totals
         total = self._exchanged(op, total, min(self.size, WARP))
         if self.size > WARP:
             total = self._across_warps(op, total)

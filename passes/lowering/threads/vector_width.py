@@ -19,6 +19,7 @@ MAX_ACCESS_BYTES = 16  # bytes of the widest access
 _MIN_ITERATIONS = 8 * 1024  # iterations below which there is nothing to gain
 _THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
 _MAX_OPS = 1400  # ops after unrolling
+_ROUNDS = 4  # vectors of a row that each member of a team should have
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,40 @@ def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
             return width
         width //= 2
     return 1
+
+
+def widths_of_team(outer: ParallelOp, launches: Sequence[LaunchSizes], team: int) -> dict[Operation, int]:
+    """For the inner loops of rows that a team shares how many neighbours a member takes at once, where it is several.
+
+    Rows are so long that each member goes through them several times all the same.
+    """
+    found: dict[Operation, int] = {}
+    for op in outer.body.block.ops:
+        if isinstance(op, ParallelOp | ReduceOp) and op.extents and launches:
+            width = _width_of_team(VectorLoop.of(op), launches, team)
+            if width > 1:
+                found[op] = width
+    return found
+
+
+def _width_of_team(loop: VectorLoop, launches: Sequence[LaunchSizes], team: int) -> int:
+    accesses, extents = list(loop.accesses()), loop.outer.extents
+    if not accesses or not loop.allows_vectors():
+        return 1
+    width = MAX_ACCESS_BYTES // min(_width(op) for op in accesses)
+    while width > 1 and not (
+        loop.length(width) <= _MAX_OPS
+        and all(has_aligned_rows(loop, op, width, launches) for op in accesses)
+        and all(
+            sizes.count(extents) is not None
+            and sizes.guess(extents) >= _ROUNDS * team * width
+            and sizes.is_multiple(extents[-1], width)
+            and all(sizes.is_aligned(op.buffer, min(MAX_ACCESS_BYTES, width * _width(op))) for op in accesses)
+            for sizes in launches
+        )
+    ):
+        width //= 2
+    return width
 
 
 def _width(op: LoadOp | StoreOp) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_kernels import check_on_threads
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 
 from mlirt.dialects.kernel.buffers import is_shared
@@ -81,7 +82,20 @@ def test_rows_that_no_cluster_holds_are_shared_out_in_loops() -> None:
     module = softmax(2, 600000, "f32")
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     assert function.attributes["cluster"] == IntegerAttr(8, i64)
-    assert not ops(module, LoadFragmentOp)
+    assert ops(module, scf.ForOp)
+    assert {len(load.offsets) for load in ops(module, LoadFragmentOp)} == {4}
+
+
+@pytest.mark.parametrize(
+    ("length", "element", "width"), [(70000, "f32", 4), (70000, "f16", 8), (70002, "f16", 2), (70001, "f16", 1)]
+)
+def test_members_of_a_team_take_neighbours_at_once(length: int, element: str, width: int) -> None:
+    """In rows that their registers do not hold, as far as rows begin where wide accesses may."""
+    module = softmax(70, length, element)
+    (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+    assert "cluster" not in function.attributes
+    assert len(ops(module, scf.ForOp)) == 3
+    assert {len(load.offsets) for load in ops(module, LoadFragmentOp)} == ({width} if width > 1 else set())
 
 
 @pytest.mark.parametrize("rows", [70, 200])
