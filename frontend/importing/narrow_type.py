@@ -34,6 +34,11 @@ class NarrowType:
 
         return np.dtype(getattr(ml_dtypes, self.name))
 
+    @property
+    def is_infinitely_scaled(self) -> bool:
+        """Whether numbers are kept as floats, as integers whose scale is infinite would lose all of them."""
+        return self is INFINITELY_SCALED
+
     def limits(self) -> tuple[int, int]:
         """The smallest and the largest integer."""
         return (
@@ -53,3 +58,7 @@ class NarrowType:
             if self.is_integer or self.is_kept
             else np.ascontiguousarray(stored).view(self.dtype)
         )
+
+
+INFINITELY_SCALED = NarrowType("integers with an infinite scale", "float32", 32)
+"""What calibration makes of a tensor with -inf in it, such as the mask of an attention."""

@@ -15,6 +15,7 @@ from mlirt.dialects.pass_plugins import place_in_plugin
 from mlirt.dialects.tensor_names import hint_of_name
 from mlirt.dialects.tensor_types import element_type, numpy_dtype, tensor
 from mlirt.errors import InvalidInputError, InvalidModelError, MlirtError, out_of_memory
+from mlirt.frontend.importing.narrow_type import INFINITELY_SCALED
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import ABSENT, Numbers, constant_of
 from mlirt.frontend.importing.refused_nodes import DAMAGE
@@ -114,6 +115,11 @@ class GraphReader:
         value = scope.find(name)
         if value is None:
             raise InvalidModelError(f"the graph output {name!r} is not defined by any node, input or initializer")
+        if value.narrow is INFINITELY_SCALED:
+            raise InvalidModelError(
+                f"the graph output {name!r} has integers whose scale is infinite: expected scales greater than 0, or a "
+                "DequantizeLinear behind it"
+            )
         return value
 
     def _read_node(self, proto: NodeProto, name: str, scope: Scope) -> None:

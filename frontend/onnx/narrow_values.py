@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.importing import layers
-from mlirt.frontend.importing.narrow_type import NarrowType
+from mlirt.frontend.importing.narrow_type import INFINITELY_SCALED, NarrowType
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.narrow_types import rounding_table, values_of_codes
 
@@ -43,6 +43,8 @@ def check_narrow_inputs(node: Node) -> None:
     found = {value.narrow.name for value in node.inputs if value is not None and value.narrow is not None}
     mixed = node.op_type in _MOVES and len({value.narrow for value in [node.input(0), *_joined(node)]}) > 1
     known = _OF_OTHER_DOMAINS if node.domain else _CONVERSIONS | _MOVES | _OF_SHAPES
+    if INFINITELY_SCALED.name in found and node.op_type not in {"DequantizeLinear"} | _MOVES | _OF_SHAPES:
+        raise node.unsupported("it reads integers whose scale is infinite, which only DequantizeLinear can")
     if found and (mixed or node.op_type not in known):
         names = " and ".join(sorted(found))
         raise node.unsupported(f"it reads the element type {names}; cast it to float32 or int8 before")

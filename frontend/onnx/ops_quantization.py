@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from mlirt.frontend.importing import layers
+from mlirt.frontend.importing.narrow_type import INFINITELY_SCALED
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.narrow_types import NARROW_TYPES
+from mlirt.frontend.onnx.narrow_values import as_narrow
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.ops_pooling import pool
 from mlirt.frontend.onnx.quantized import (
@@ -26,6 +31,8 @@ Triple = tuple[Value, Value, Value | None]
 def quantize_linear(net: Network, node: Node) -> Value:
     zero, target = node.optional(2), node.integer("output_dtype", 0)
     kind = NARROW_TYPES.get(target) if zero is None else zero.narrow
+    if _is_infinite(node.input(1)):
+        return as_narrow(layers.in_float(net, node.input(0)), INFINITELY_SCALED)
     if kind is not None:
         return quantized_narrowly(net, node, kind)
     name = element_name(target, node.label) if target else "uint8"
@@ -37,11 +44,21 @@ def quantize_linear(net: Network, node: Node) -> Value:
 @onnx_op("DequantizeLinear", domain="com.microsoft")
 def dequantize_linear(net: Network, node: Node) -> Value:
     x, zero, target = node.input(0), node.optional(2), node.integer("output_dtype", 0)
-    if x.narrow is not None and not x.narrow.is_integer:
+    if x.narrow is not None and x.narrow.is_infinitely_scaled:
+        if not _is_infinite(node.input(1)):
+            raise node.invalid("expected an infinite scale, as its QuantizeLinear has")
+        result = layers.cast(net, replace(x, narrow=None), node.input(1).element)
+    elif x.narrow is not None and not x.narrow.is_integer:
         result = dequantized_floats(net, node)
     else:
         result = dequantized(net, node, x, node.input(1), zero, node.integer("axis", 1))
     return layers.cast(net, result, element_name(target, node.label)) if target else result
+
+
+def _is_infinite(scale: Value) -> bool:
+    """Whether a scale for all numbers is infinite: what a calibration finds for a tensor that has an infinity."""
+    numbers = scale.array
+    return numbers is not None and numbers.dtype.kind == "f" and numbers.size == 1 and bool(np.isposinf(numbers).all())
 
 
 def _real(net: Network, node: Node, k: int, axis: int = 1) -> Value:
