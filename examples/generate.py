@@ -24,6 +24,7 @@ import numpy as np
 from decoder_network import Sizes, decoder
 
 import mlirt
+from mlirt.errors import MlirtError
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -150,10 +151,17 @@ def _engine(given: argparse.Namespace) -> Engine:
     return mlirt.compile(model, target=given.target, precision=given.precision)
 
 
+def prompt_of(text: str) -> list[int]:
+    """A prompt of a command line."""
+    return [int(word) for word in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?", help="an ONNX model, or a plan (.plan)")
-    parser.add_argument("--prompt", action="append", help="numbers of words, separated by commas; one flag a prompt")
+    parser.add_argument(
+        "--prompt", action="append", type=prompt_of, help="numbers of words, separated by commas; one flag a prompt"
+    )
     parser.add_argument("--tokens", type=int, default=32, help="new words for each prompt")
     parser.add_argument("--capacity", type=int, help="words that the cache holds; without it the cache grows")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 takes the likeliest word")
@@ -165,7 +173,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.tokens < 1 or given.temperature < 0:
         parser.error("--tokens is at least 1, and --temperature not below 0")
-    prompts = [[int(word) for word in prompt.split(",")] for prompt in given.prompt or ["1,2,3"]]
+    prompts = given.prompt or [[1, 2, 3]]
     sampler = Sampler(given.temperature, given.top_k, np.random.default_rng(given.seed))
     model = Decoder(_engine(given), given.capacity)
     generate(model, prompts, min(given.tokens, 2), sampler)  # prepares for the shapes of both phases
@@ -179,4 +187,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except MlirtError as error:
+        raise SystemExit(str(error)) from None

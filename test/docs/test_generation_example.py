@@ -85,3 +85,17 @@ def test_the_command_line(model: Any, tmp_path: Path) -> None:
     assert lines[0].partition(" -> ")[2] == ",".join(map(str, _by_onnxruntime(model, [1, 2, 3], 3)))
     assert lines[2].startswith("prefill: 4 words in ")
     assert lines[3].startswith("decoding: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.onnx"], "missing.onnx: expected a readable ONNX model"),
+        (["--prompt", "1,two"], "argument --prompt: invalid prompt_of value: '1,two'"),
+        (["--tokens", "0"], "--tokens is at least 1"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments: Sequence[str], message: str, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, str(_EXAMPLE), *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr.splitlines()[-1]
