@@ -22,6 +22,7 @@ from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.passes.fusion.scalar_bodies import append
 from mlirt.passes.options import option
+from mlirt.passes.remarks import applied
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class ConvertSoftmaxToNormalizationPass(ModulePass):
         for block in tensor_blocks(op):
             for inner in list(block.ops):
                 if isinstance(inner, SoftmaxOp) and self._is_long(inner):
-                    Rewriter.replace_op(inner, _normalization(inner))
+                    normalization = _normalization(inner)
+                    Rewriter.replace_op(inner, normalization)
+                    applied(normalization)
 
     def _is_long(self, op: SoftmaxOp) -> bool:
         length = dims(op.input.type)[op.axis.value.data]

@@ -30,7 +30,7 @@ def model() -> ModelProto:
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent() -> None:
+    def absent(ordinal: int | None = None) -> None:
         raise PlanError("the plan was built for CUDA, but no CUDA driver (libcuda) is here; build it for the CPU")
 
     monkeypatch.setattr(cuda_driver, "open_driver", absent)
@@ -40,9 +40,10 @@ def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_log_says_which_and_why(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "mlirt"):
         mlirt.compile(model(), "cpu")
-        assert caplog.messages == []
+        assert not any("the target is" in message for message in caplog.messages)
         mlirt.compile(model())
-    assert caplog.messages == ["mlirt: the target is cpu: no CUDA driver (libcuda) is here"]
+    said = [message for message in caplog.messages if "the target is" in message]
+    assert said == ["mlirt: the target is cpu: no CUDA driver (libcuda) is here"]
 
 
 def test_with_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:

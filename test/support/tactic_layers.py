@@ -10,12 +10,14 @@ from functools import cache
 import numpy as np
 import onnx
 from attentions import SMALL
-from contractions import PROBLEMS, Problem, channels_last_text, convolution_text, product_text
+from contractions import PROBLEMS, Problem, channels_last_text, convolution_text, planes_text, product_text
 from family_models import FAMILIES
 from float8_models import float8_chain
+from long_rows import long_rows_text
 from lowered_network import parse_module
 from onnx import helper
 from onnx_models import model_of, numbers, one_node
+from packed_products import PackedCase, PackedNetwork
 from quantized_contractions import quantized_convolution_text, quantized_product_text
 from xdsl.dialects.builtin import ModuleOp, ShapedType
 from xdsl.ir import Operation
@@ -76,7 +78,7 @@ def one_of_each(*, every_choice: bool = True) -> dict[Kind, Trial]:
 
 
 def _tactic(op: Operation, name: str) -> str:
-    return f"{op.name.partition('.')[2]}/{name.partition(':')[0]}"
+    return f"{tactics.family_of(op)}/{name.partition(':')[0]}"
 
 
 def _kind(op: Operation, name: str, target: Target) -> Kind:
@@ -136,6 +138,10 @@ def _layers() -> Iterator[Layer]:
         yield from _products(*sizes)
     for problem in _CONVOLUTIONS:
         yield from _convolutions(problem)
+    yield *parse_module(planes_text(Problem((2, 64, 12, 12), (72, 64, 3, 3)), "f16")), PLAIN
+    yield *parse_module(long_rows_text((15,), 70_000, "f32")), PLAIN
+    packed = PackedNetwork(PackedCase(rows=2, columns=65, depth=128, block=32))
+    yield packed.module, packed.ctx, PLAIN
 
 
 def _model(model: onnx.ModelProto, precision: str) -> Layer:

@@ -197,7 +197,7 @@ class _Depthwise:
         inside, more = None, list[tuple[SSAValue, Stride]]()
         if across is not None and line is not None:
             inside, more = k.compare("ult", line, self.sizes[across]), [(line, self.steps[across])]
-        sums = list(totals)
+        accumulators = list(totals)
         weights = [self._weight(loops, tap, number) for number in range(window.taps(window.along))]
         for offset in window.offsets():
             cell = k.add(start, offset)
@@ -209,8 +209,8 @@ class _Depthwise:
             wide = k.scalars(self.accumulator_type).cast(pixel, element)
             for result, number in window.meets(offset):
                 s = k.scalars(self.accumulator_type)
-                sums[result] = s.add(sums[result], s.mul(wide, weights[number]))
-        return sums
+                accumulators[result] = s.add(accumulators[result], s.mul(wide, weights[number]))
+        return accumulators
 
     def _weight(self, loops: Sequence[SSAValue], across: SSAValue | None, along: int) -> SSAValue:
         """The weight of a tap."""

@@ -105,13 +105,18 @@ def test_a_library_that_nobody_has_measured_is_not_taken() -> None:
     assert len(timer.plans) == 3
 
 
+def first_is_best(place: int) -> float:
+    """By far, so that it does not count how many launches each has."""
+    return 10.0**place
+
+
 def last_is_best(place: int) -> float:
-    return 1000.0 - 100 * place
+    return 10.0**-place
 
 
 def test_the_fastest_one_is_taken() -> None:
     selector = Selector([])
-    first = choose(Tuning(FakeTimer(), selector=selector))
+    first = choose(Tuning(FakeTimer(first_is_best), selector=selector))
     assert first == [selector.offered[0].name]
     assert choose(Tuning(FakeTimer(last_is_best))) == [selector.offered[-1].name]
 
@@ -120,8 +125,8 @@ def test_a_kernel_that_does_not_compile_is_no_candidate(monkeypatch: pytest.Monk
     selector = Selector([])
     choose(Tuning(FakeTimer(), selector=selector))
     assert any("32x32" not in one.name for one in selector.offered)
-    # Of the kernels of 256 threads only those compile that add the parts of a sum, which all tiles have.
-    without_compiler(monkeypatch, lambda source: source.threads == 256 and "_sum_" not in source.name)
+    # Of the kernels of 128 threads and more only those compile that add the parts of a sum, which all tiles have.
+    without_compiler(monkeypatch, lambda source: source.threads >= 128 and "_sum_" not in source.name)
     (left,) = choose(Tuning(FakeTimer(), selector=selector))
     assert left in {one.name for one in selector.offered}
     assert all("32x32" in one.name for one in selector.offered)
