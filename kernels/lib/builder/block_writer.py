@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.scalar_builder import integer_type
@@ -61,8 +61,12 @@ class BlockWriter(IndexArithmetic):
         return self._constants[attr]
 
     def named(self, value: SSAValue, name: str, *, keep: bool = False) -> Value:
-        """A value that goes by a name if it is read more than once, or in any case; numbers have no names."""
-        if value.name_hint is None and not isinstance(value.owner, arith.ConstantOp):
+        """A value that goes by a name if it is read more than once, or in any case; numbers have no names.
+
+        Tensors of the network, which a kernel function may be given, keep the names that they have.
+        """
+        has_names = not isinstance(value.owner, arith.ConstantOp) and not isinstance(value.type, TensorType)
+        if value.name_hint is None and has_names:
             value.name_hint = name
             if not keep:
                 self._named.append(value)
