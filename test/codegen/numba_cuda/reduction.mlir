@@ -1,18 +1,22 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads{device=a100}" --split-input-file -t numba-cuda | filecheck %s
 
-// Few very long rows: a block sums each. Warps exchange what they have, then the results of the warps go through shared memory.
-// CHECK:       exchange = shuffle("float32", 16)
+// Few very long rows: a block sums each, and each of its threads four neighbours at once. Warps exchange what they have,
+// then the results of the warps go through shared memory.
+// CHECK:       load = load_fragment("float32", range(4), group=4)
+// CHECK-NEXT:  exchange = shuffle("float32", 16)
 // CHECK:       # 1024 threads per block, 128 bytes of shared memory
 // CHECK-NEXT:  def reduction_{{.*}}(input: "float32*", output: "float32*"):
 // CHECK-NEXT:      partial = shared_memory()
 // CHECK-NEXT:      thread = thread_id()
 // CHECK-NEXT:      number = block_id_0()
-// CHECK-NEXT:      v = float32(0.0)
-// CHECK-NEXT:      for i in range(thread, int32(100000), int32(1024)):
-// CHECK-NEXT:          v_1 = input[int32(number * 100000 + i)]
-// CHECK-NEXT:          v = v + v_1
-// CHECK-NEXT:      v_2 = exchange(v)
-// CHECK-NEXT:      v_3 = v + v_2
+// CHECK-NEXT:      v, v_1, v_2, v_3 = float32(0.0), float32(0.0), float32(0.0), float32(0.0)
+// CHECK-NEXT:      for i in range(thread, int32(25000), int32(1024)):
+// CHECK-NEXT:          start = int32(i * 4)
+// CHECK-NEXT:          v_4 = load(input, int32(number * 100000 + start))
+// CHECK-NEXT:          v, v_1, v_2, v_3 = v + v_4[0], v_1 + v_4[1], v_2 + v_4[2], v_3 + v_4[3]
+// CHECK-NEXT:      v_5 = v + v_1 + (v_2 + v_3)
+// CHECK-NEXT:      v_6 = exchange(v_5)
+// CHECK-NEXT:      v_7 = v_5 + v_6
 // CHECK:           barrier()
 // CHECK:           if rem(thread, 32) == 0:
 // CHECK-NEXT:          partial[{{.*}}] = {{.*}}
