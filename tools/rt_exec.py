@@ -90,7 +90,7 @@ def _guarded(arguments: list[str]) -> int:
         log("E", "interrupted")
         return 130
     except BrokenPipeError:
-        raise  # nobody reads what we print
+        raise  # the reader of the output has ended
     except Exception as error:
         log("E", _one_line(error))
         if "--verbose" in arguments:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,9 +37,9 @@ class PackedOp(TensorOp, ABC):
     bits = prop_def(IntegerAttr[I64])
     block = prop_def(IntegerAttr[I64])
 
+    @abstractmethod
     def row_length(self) -> Dim:
         """How many codes of a row count."""
-        raise NotImplementedError
 
     def check_codes(self) -> None:
         """Raise unless types, ranks and sizes of the codes fit (C1 to C3)."""

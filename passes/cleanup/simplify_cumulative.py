@@ -13,7 +13,7 @@ from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, value
 
 WIDENED = op(IdentityOp, value("x")).named("widened")
-TURNED = op(SliceOp, value("x")).named("inner")
+REVERSED = op(SliceOp, value("x")).named("inner")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SimplifyCumulativePass(RulePass):
             return "the totals are not rounded to the format that was widened"
         return m.make(CumulativeOp, widened.input, **total.properties)
 
-    @rule(op(SliceOp, op(CumulativeOp, TURNED).named("total")).named("outer"))
+    @rule(op(SliceOp, op(CumulativeOp, REVERSED).named("total")).named("outer"))
     def go_the_other_way(self, m: Match, inner: SliceOp, total: CumulativeOp, outer: SliceOp) -> Outcome:
         axis = total.axis.value.data
         if not (_reverses(inner, axis) and _reverses(outer, axis)):

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import math
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.fused_op import YieldOp, element_types
+from mlirt.dialects.fused.fused_op import element_types
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.reduction import ReductionKind
-from mlirt.dialects.fused.scalar_builder import Scalars, compute_type, yield_as
+from mlirt.dialects.fused.scalar_builder import Scalars, compute_type, region_of
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.passes.fusion.scalar_bodies import append
+from mlirt.passes.fusion.scalar_bodies import append, tidy
 from mlirt.passes.options import option
 from mlirt.passes.remarks import applied
 
@@ -59,68 +59,34 @@ class ConvertSoftmaxToNormalizationPass(ModulePass):
 
 
 def _normalization(op: SoftmaxOp) -> NormalizationOp:
-    """The same results."""
+    """The same results: the reductions' regions take an element of the row first, and the totals before them last."""
     inputs, axis = [op.input, *op.extras], op.axis.value.data
     whole = AccessAttr.of([iteration(d) for d in range(len(dims(op.input.type)))])
     given, wide = element_types(inputs), compute_type(element_of(op.input.type))
-    widest = _Region(given, wide)
-    widest.end(widest.number(0))
-    kept = _Region([wide, *given], wide)
-    kept.end(kept.block.args[0])
-    summand = _Region([*given, wide], wide)
-    summand.end(summand.exponential())
-    total = _Region([wide, *given, wide], wide)
-    total.end(total.block.args[0])
-    body = _Region([*given, wide, wide], wide)
-    body.end_with_share(op)
-    normalization = NormalizationOp(
-        inputs,
-        [whole, *op.access],
-        [axis],
-        [ReductionKind.MAX, ReductionKind.ADD],
-        op.output.type,
-        body.region,
-        [one.region for one in (widest, kept, summand, total)],
-    )
+    stages = [
+        region_of(given, wide, wide, lambda s, x: x[0]),
+        region_of([wide, *given], wide, wide, lambda s, x: x[0]),
+        region_of([*given, wide], wide, wide, lambda s, x: s.function(math.ExpOp, s.sub(x[0], x[-1]))),
+        region_of([wide, *given, wide], wide, wide, lambda s, x: x[0]),
+    ]
+    result = element_of(op.output.type) if op.epilogue is None else wide
+    body = region_of([*given, wide, wide], result, wide, _log_share if op.log.value.data else _share)
+    if op.epilogue is not None:
+        last = body.block.last_op
+        assert last is not None
+        append(body.block, op.epilogue, [last.operands[0], *body.block.args[1 : 1 + len(op.extras)]])
+    for region in (*stages, body):
+        tidy(region.block)
+    kinds = [ReductionKind.MAX, ReductionKind.ADD]
+    normalization = NormalizationOp(inputs, [whole, *op.access], [axis], kinds, op.output.type, body, stages)
     normalization.attributes.update(op.attributes)
     normalization.location = op.location
     return normalization
 
 
-class _Region:
-    """A scalar region that takes an element of the row first, and the totals before it last."""
+def _share(s: Scalars, x: Sequence[SSAValue]) -> SSAValue:
+    return s.div(s.function(math.ExpOp, s.sub(x[0], x[-2])), x[-1])
 
-    def __init__(self, arguments: Sequence[Attribute], wide: Attribute) -> None:
-        self.block, self.wide = Block(arg_types=arguments), wide
-        self.region = Region(self.block)
-        self.scalars = Scalars(self.block, wide)
 
-    def number(self, position: int) -> SSAValue:
-        """An argument in the type of the computation."""
-        argument = self.block.args[position]
-        return self.scalars.cast(argument, argument.type)
-
-    def difference(self, largest: int = -1) -> SSAValue:
-        """The element less the largest one, which is the argument at a position."""
-        return self.scalars.sub(self.number(0), self.block.args[largest])
-
-    def exponential(self, largest: int = -1) -> SSAValue:
-        """The exponential of the difference."""
-        return self.scalars.function(math.ExpOp, self.difference(largest))
-
-    def end(self, result: SSAValue) -> None:
-        """Yield a number."""
-        self.block.add_op(YieldOp(operands=[[result]]))
-
-    def end_with_share(self, op: SoftmaxOp) -> None:
-        """Yield the share or its logarithm, or what the epilogue makes of it; the totals are the last arguments."""
-        s, total = self.scalars, self.block.args[-1]
-        if op.log.value.data:
-            share = s.sub(self.difference(-2), s.function(math.LogOp, total))
-        else:
-            share = s.div(self.exponential(-2), total)
-        if op.epilogue is None:
-            yield_as(s, share, element_of(op.output.type))
-            return
-        self.end(share)
-        append(self.block, op.epilogue, [share, *self.block.args[1 : 1 + len(op.extras)]])
+def _log_share(s: Scalars, x: Sequence[SSAValue]) -> SSAValue:
+    return s.sub(s.sub(x[0], x[-2]), s.function(math.LogOp, x[-1]))

@@ -67,6 +67,6 @@ def _run(command: str) -> int:
 
 
 def reader_has_gone() -> int:
-    """Nobody reads our output any more, as in `rt-exec .. | head`: the rest of it goes nowhere; the exit code."""
+    """Broken pipe: the reader of the output has ended, as in `rt-exec .. | head`. Gives the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     return 1

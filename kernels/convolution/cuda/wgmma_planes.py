@@ -50,7 +50,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
-    """That of `cuda_wgmma`, turned: each image is a product of its own, whose columns are its pixels."""
+    """That of `cuda_wgmma`, transposed: each image is a product of its own, whose columns are its pixels."""
     work = wgmma.work(op, lowering)
     if work is None or not _has_planes(op, lowering):
         return None

@@ -57,8 +57,8 @@ class ResultShape:
         output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
         accesses = [affine(value, places[value], one, len(space)) for value, one in zip(extras, access, strict=True)]
         accesses.append(direct(output, places[output]))
-        turned = [Affine(one.value, tuple(one.steps[axis] for axis in self.axes), one.offset) for one in accesses]
-        nest = Nest.of([space[axis] for axis in self.axes], turned)
+        permuted = [Affine(one.value, tuple(one.steps[axis] for axis in self.axes), one.offset) for one in accesses]
+        nest = Nest.of([space[axis] for axis in self.axes], permuted)
         first = len(self.batch) + len(self.rows)
         for axis in reversed(range(first, len(self.axes) - 1)):
             outer, inner = nest.extents[axis : axis + 2]
