@@ -75,9 +75,8 @@ class TeamBody(ThreadBody):
 
     def _extents(self, op: InnerLoop) -> list[SSAValue]:
         """How often an inner loop runs, with as many neighbours at once as a member takes."""
-        *before, last = self.all_of(op.extents) or [self.code.constant(1)]
-        width = self.widths.get(op, 1)
-        return [*before, last if width == 1 else self.code.div(last, width)]
+        extents, width = self.all_of(op.extents), self.widths.get(op, 1)
+        return extents if width == 1 else [*extents[:-1], self.code.div(extents[-1], width)]
 
     def _values(self, op: InnerLoop, number: SSAValue, extents: Sequence[SSAValue]) -> list[SSAValue]:
         """Do an iteration of an inner loop; what it yields, for each of the neighbours."""
