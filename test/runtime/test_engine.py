@@ -398,29 +398,6 @@ def test_no_digest_of_weights_is_computed_until_somebody_asks(
     assert [call.args[0] for call in digests.call_args_list].count("weights") == 1
 
 
-def test_memory_does_not_grow(tiny: Maker) -> None:
-    """Runs of a few shapes, contexts and engines that come and go leave nothing behind."""
-    parts = tiny()
-    engine = engine_of(parts)
-
-    def use() -> None:
-        for n in range(1000):
-            engine.run({"x": random(1 + n % 7, 4)})
-        for _ in range(20):
-            engine.create_execution_context().run({"x": random(3, 4)})
-            engine_of(parts).run({"x": random(3, 4)})
-
-    use()
-    before = _resident_pages()
-    for _ in range(4):
-        use()
-    assert _resident_pages() - before < 1000  # 4 MiB after 4000 runs
-
-
-def _resident_pages() -> int:
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-
-
 def test_a_forked_child_runs_too(tiny: Maker, tmp_path: Path) -> None:
     parts = tiny()
     write_plan(tmp_path / "a.plan", parts.manifest, parts.sections, parts.weights)
