@@ -47,7 +47,8 @@ def measure(layer: Layer, rounds: int) -> Result:
     error = worst_error(ours(), theirs())
     turns = [(turn(ours), turn(theirs)) for _ in range(rounds)]
     own, peer = (min(pair[side] for pair in turns) * 1e3 for side in range(2))
-    return Result(own, peer, sorted(their / our for our, their in turns), error)
+    ratios = sorted(their / our for our, their in turns)
+    return Result({"mlirt": own, "onnxruntime": peer}, ratios, error, refused={})
 
 
 def main() -> None:
@@ -67,10 +68,9 @@ def main() -> None:
         except MlirtError as error:
             print(f"{layer.name:38s} {str(error)[:120]}", flush=True)
             continue
-        bests[layer.name] = best = found.theirs / found.ours
-        numbers = (
-            f"{found.ours * 1e3:9.1f} {found.theirs * 1e3:9.1f} {best:5.2f} {statistics.median(found.ratios):6.2f}"
-        )
+        own, peer = found.milliseconds["mlirt"], found.milliseconds["onnxruntime"]
+        bests[layer.name] = best = peer / own
+        numbers = f"{own * 1e3:9.1f} {peer * 1e3:9.1f} {best:5.2f} {statistics.median(found.ratios):6.2f}"
         print(f"{layer.name:38s} {numbers} {found.error:8.1e}", flush=True)
     slow = sorted((best, name) for name, best in bests.items() if best < options.below)
     for best, name in slow:
