@@ -27,7 +27,7 @@ _SCALED_LANES, _CURRENT_ROUNDING = 16, 4
 _SCALED_WIDTHS = (16, 32, 64)
 
 
-def _horner(x: Value, coefficients: Sequence[float]) -> Value:
+def horner(x: Value, coefficients: Sequence[float]) -> Value:
     """The polynomial with these coefficients, the highest power first."""
     result = x.number(coefficients[0])
     for coefficient in coefficients[1:]:
@@ -35,7 +35,7 @@ def _horner(x: Value, coefficients: Sequence[float]) -> Value:
     return result
 
 
-def _float32_or(formula: Callable[[Value], Value], name: str, llvm: bool = True) -> Any:
+def float32_or(formula: Callable[[Value], Value], name: str, llvm: bool = True) -> Any:
     """`formula` for float32, LLVM's or libm's function for float64."""
 
     def chosen(x: Value) -> Value:
@@ -46,18 +46,29 @@ def _float32_or(formula: Callable[[Value], Value], name: str, llvm: bool = True)
     return unary(chosen)
 
 
-def _power_of_two(n: Value) -> Value:
+def exp_minus_one_near_zero(r: Value) -> Value:
+    """e**r - 1 for r up to half of ln 2 away from zero."""
+    p = horner(r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5))
+    return p.fma(r * r, r)
+
+
+def power_of_two(n: Value) -> Value:
     """2**n for integers n in -126..127."""
     return ((n + 127) << 23).reinterpret(types.float32)
+
+
+def rounded_integer(rounded: Value) -> Value:
+    """n as an integer, where `rounded` is n + 1.5 * 2**23."""
+    return rounded.bits() - rounded.number(_ROUND_TO_INTEGER).bits()
 
 
 def _times_power_of_two(x: Value, rounded: Value, has_scaling: bool) -> Value:
     """x * 2**n, where `rounded` is n + 1.5 * 2**23; results may be infinite, tiny or zero."""
     if has_scaling:
         return _scaled(x, rounded - _ROUND_TO_INTEGER)
-    n = rounded.bits() - rounded.number(_ROUND_TO_INTEGER).bits()
+    n = rounded_integer(rounded)
     half = n >> 1
-    return x * _power_of_two(half) * _power_of_two(n - half)
+    return x * power_of_two(half) * power_of_two(n - half)
 
 
 def _scaled(x: Value, n: Value) -> Value:
@@ -92,8 +103,7 @@ def _exponential(reduced: Callable[[Value], tuple[Value, Value]], name: str) -> 
         if x.element != types.float32:
             return x.intrinsic(name).llvm
         r, rounded = reduced(x)
-        p = _horner(r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5))
-        p = p.fma(r * r, r) + 1.0
+        p = exp_minus_one_near_zero(r) + 1.0
         features = context.codegen()._get_host_cpu_features().split(",")
         return _times_power_of_two(p, rounded, x.lanes in _SCALED_WIDTHS and "+avx512f" in features).llvm
 
@@ -101,8 +111,11 @@ def _exponential(reduced: Callable[[Value], tuple[Value, Value]], name: str) -> 
 
 
 def _reduced_exp(x: Value) -> tuple[Value, Value]:
-    """The nearest multiple of ln 2 is split off, in two parts for accuracy."""
-    x = minimum(maximum(x, x.number(-104.0)), x.number(89.0))
+    return split_exponent(minimum(maximum(x, x.number(-104.0)), x.number(89.0)))
+
+
+def split_exponent(x: Value) -> tuple[Value, Value]:
+    """r and n + 1.5 * 2**23 for x = n ln 2 + r; the multiple of ln 2 is taken off in two parts for accuracy."""
     rounded = x.fma(1 / math.log(2), _ROUND_TO_INTEGER)
     n = rounded - _ROUND_TO_INTEGER
     r = n.fma(-0.693359375, x)
@@ -115,14 +128,20 @@ def _reduced_exp2(x: Value) -> tuple[Value, Value]:
     return (x - (rounded - _ROUND_TO_INTEGER)) * math.log(2), rounded
 
 
-def _log_float32(x: Value) -> Value:
+def exponent_and_mantissa(x: Value) -> tuple[Value, Value]:
+    """e as an int32 and m in sqrt(1/2)..sqrt(2) with x = m 2**e, for positive normal numbers."""
+    bits = x.bits() - 0x3F3504F3
+    return bits >> 23, ((bits & 0x7FFFFF) + 0x3F3504F3).reinterpret(types.float32)
+
+
+def log_float32(x: Value) -> Value:
     """ln x: the exponent is split off such that the rest lies in sqrt(1/2)..sqrt(2)."""
     tiny = x.compare("<", 1.17549435e-38)
     scaled = tiny.choose(x * 8388608.0, x)
-    bits = scaled.bits() - 0x3F3504F3
-    exponent = (bits >> 23).to(types.float32) - tiny.choose(x.number(23.0), 0.0)
-    z = ((bits & 0x7FFFFF) + 0x3F3504F3).reinterpret(types.float32) - 1.0
-    p = _horner(
+    power, mantissa = exponent_and_mantissa(scaled)
+    exponent = power.to(types.float32) - tiny.choose(x.number(23.0), 0.0)
+    z = mantissa - 1.0
+    p = horner(
         z,
         (
             *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1),
@@ -143,14 +162,14 @@ def _tanh_float32(x: Value) -> Value:
     # Up to the limit the quotient is at most 1, and there it is 1.
     limited = minimum(maximum(x, x.number(-_TANH_LIMIT)), x.number(_TANH_LIMIT))
     square = limited * limited
-    p = _horner(
+    p = horner(
         square,
         (
             *(-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08),
             *(1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03),
         ),
     )
-    q = _horner(square, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03))
+    q = horner(square, (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03))
     small = x.intrinsic("fabs") < 0.0004
     return small.choose(x, limited * p / q)
 
@@ -158,14 +177,14 @@ def _tanh_float32(x: Value) -> Value:
 def _erf_float32(x: Value) -> Value:
     limited = minimum(maximum(x, x.number(-4.0)), x.number(4.0))
     square = limited * limited
-    p = _horner(
+    p = horner(
         square,
         (
             *(-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05),
             *(-7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02),
         ),
     )
-    q = _horner(
+    q = horner(
         square,
         (
             *(-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03),
@@ -185,18 +204,34 @@ def _sine(x: Value, quarter_turns: int) -> Value:
 
 def _sine_of_few_turns(x: Value, quarter_turns: int) -> Value:
     """In float64: the nearest multiple of pi / 2 picks sine or cosine, and the sign."""
-    wide = x.to(types.float64)
-    n = (wide * (2 / math.pi)).intrinsic("rint")
-    r = n.fma(-6.123233995736766e-17, n.fma(-math.pi / 2, wide))
-    turns = n.to(types.int64) + quarter_turns
-    square = r * r
-    sine = _horner(square, (2.755731922e-6, -1.98412698e-4, 8.33333333e-3, -0.16666666666666666)).fma(square * r, r)
-    cosine = _horner(square, (-2.755731922e-7, 2.48015873e-5, -1.3888888888e-3, 0.041666666666666664, -0.5)).fma(
-        square, 1.0
-    )
+    turns, sine, cosine = _reduced_angle(x)
+    turns = turns + quarter_turns
     y = (turns & 1).compare("==", 1).choose(cosine, sine)
     y = (turns & 2).compare("==", 2).choose(-y, y).to(types.float32)
     return y if quarter_turns else x.compare("==", 0.0).choose(x, y)  # the sine of -0.0 is that
+
+
+def _tangent(x: Value) -> Value:
+    """The quotient of sine and cosine in float64; by the library where `_sine` asks it."""
+    is_large = ~(x.intrinsic("fabs") < _MAX_TURNS)
+    turns, sine, cosine = _reduced_angle(x)
+    is_odd = (turns & 1).compare("==", 1)
+    y = (is_odd.choose(-cosine, sine) / is_odd.choose(sine, cosine)).to(types.float32)
+    large = x.to(types.float64).library_call
+    return is_large.any_lane(lambda: large("tan").to(types.float32), x.compare("==", 0.0).choose(x, y))
+
+
+def _reduced_angle(x: Value) -> tuple[Value, Value, Value]:
+    """Quarter turns, and the sine and cosine of what is left of an angle without them, in float64."""
+    wide = x.to(types.float64)
+    n = (wide * (2 / math.pi)).intrinsic("rint")
+    r = n.fma(-6.123233995736766e-17, n.fma(-math.pi / 2, wide))
+    square = r * r
+    sine = horner(square, (2.755731922e-6, -1.98412698e-4, 8.33333333e-3, -0.16666666666666666)).fma(square * r, r)
+    cosine = horner(square, (-2.755731922e-7, 2.48015873e-5, -1.3888888888e-3, 0.041666666666666664, -0.5)).fma(
+        square, 1.0
+    )
+    return n.to(types.int64), sine, cosine
 
 
 def _remainder(a: Value, b: Value) -> Value:
@@ -211,10 +246,6 @@ def _remainder(a: Value, b: Value) -> Value:
     rest = too_large.choose((-one_less).fma(y, x), rest).intrinsic("copysign", x)
     is_simple = (magnitude < _MAX_QUOTIENT) & (y.intrinsic("fabs") < math.inf)
     return (~is_simple).any_lane(lambda: x.library_call("fmod", y), rest).to(a.element)
-
-
-def _power(x: Value, y: Value) -> Value:
-    return x.library_call("pow", y)
 
 
 def _product_of_powers(x: Value, quarters: int) -> Value:
@@ -250,32 +281,20 @@ def _integer_power(x: Value, y: Value) -> Value:
 
 exp = _exponential(_reduced_exp, "exp")
 exp2 = _exponential(_reduced_exp2, "exp2")
-log = _float32_or(_log_float32, "log")
-log2 = _float32_or(lambda x: _log_float32(x) * (1 / math.log(2)), "log2")
-log10 = _float32_or(lambda x: _log_float32(x) * (1 / math.log(10)), "log10")
-tanh = _float32_or(_tanh_float32, "tanh")
-erf = _float32_or(_erf_float32, "erf", llvm=False)
-sin = _float32_or(lambda x: _sine(x, 0), "sin")
-cos = _float32_or(lambda x: _sine(x, 1), "cos")
+log = float32_or(log_float32, "log")
+log2 = float32_or(lambda x: log_float32(x) * (1 / math.log(2)), "log2")
+log10 = float32_or(lambda x: log_float32(x) * (1 / math.log(10)), "log10")
+tanh = float32_or(_tanh_float32, "tanh")
+erf = float32_or(_erf_float32, "erf", llvm=False)
+sin = float32_or(lambda x: _sine(x, 0), "sin")
+cos = float32_or(lambda x: _sine(x, 1), "cos")
 sqrt = unary(lambda x: x.intrinsic("sqrt"))
 rsqrt = unary(lambda x: x.number(1.0) / x.intrinsic("sqrt"))
-expm1 = unary(lambda x: x.library_call("expm1"))
-log1p = unary(lambda x: x.library_call("log1p"))
 cbrt = unary(lambda x: x.library_call("cbrt"))
-tan = unary(lambda x: x.library_call("tan"))
-asin = unary(lambda x: x.library_call("asin"))
-acos = unary(lambda x: x.library_call("acos"))
-atan = unary(lambda x: x.library_call("atan"))
-sinh = unary(lambda x: x.library_call("sinh"))
-cosh = unary(lambda x: x.library_call("cosh"))
-asinh = unary(lambda x: x.library_call("asinh"))
-acosh = unary(lambda x: x.library_call("acosh"))
-atanh = unary(lambda x: x.library_call("atanh"))
+tan = float32_or(_tangent, "tan", llvm=False)
 atan2 = binary(lambda a, b: a.library_call("atan2", b))
 remainder = binary(_remainder)
-power = binary(_power)
 integer_power = binary(_integer_power)
-power_of_integer = binary(_power)
 
 
 @intrinsic(prefer_literal=True)
