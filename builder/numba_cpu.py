@@ -38,7 +38,7 @@ def _is_kernel(name: str, code: bytes) -> bool:
 
 
 def _key(name: str, source: str, target: Target) -> str:
-    files = ("numba_cpu_intrinsics", "numba_cpu_compiler.py", "numba_object_codegen.py")
+    files = ("numba_cpu_intrinsics", "numba_cpu_compiler.py", "numba_cpu_translator.py", "numba_object_codegen.py")
     library = sources_digest(*(_HERE / file for file in files))
     return key_of("cpu", name, source, _processor(target), library, versions("numba", "llvmlite", "numpy"))
 

@@ -1,15 +1,18 @@
-"""Turns the source of one CPU kernel into the bytes of an object file, by numba; runs in a worker process.
+"""Turns the source of one CPU kernel into the bytes of an object file; runs in a worker process.
 
-The function `k(params, worker, workers)` becomes the C function `void k(int64 *params, int64 worker, int64 workers)`
-without a trace of Python in it: numba's calling convention is wrapped away, and what cannot fail has no error path.
+LLVM IR is made by `numba_cpu_translator`, or by numba itself where that refuses the source. The function
+`k(params, worker, workers)` becomes the C function `void k(int64 *params, int64 worker, int64 workers)` without a trace
+of Python in it: numba's calling convention is wrapped away, and what cannot fail has no error path.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+from mlirt.builder.numba_cpu_translator import Unsupported, translated
 from mlirt.builder.numba_object_codegen import object_target, optimize
 
 
@@ -47,7 +50,8 @@ def _module(source: str, name: str) -> Any:
     """
     namespace: dict[str, Any] = {}
     exec(compile(source, f"<{name}>", "exec"), namespace)  # our own generated text
-    module = _translated(namespace[name], name)
+    with import_module("numba.core.compiler_lock").global_compiler_lock:
+        module = translated_module(source, name, namespace) or _translated_by_numba(namespace[name], name)
     for number, value in enumerate(_inner(module, name)):
         value.linkage = "internal"  # before the optimiser looks, which then need not keep what it has inlined
         value.name = f"{name}.part.{number}"
@@ -69,18 +73,34 @@ def _target() -> Any:
     return target
 
 
-def _translated(function: Any, name: str) -> Any:
+def translated_module(source: str, name: str, namespace: Mapping[str, Any]) -> Any:
+    """The LLVM module of a kernel, not optimised yet; None where numba has to translate it. numba's lock is held."""
+    compiler: Any = import_module("numba.core.compiler")
+    typing: Any = import_module("numba.core.registry").cpu_target.typing_context
+    failures = (Unsupported, import_module("numba.core.errors").NumbaError)
+    target = compiler._make_subtarget(_target(), _flags(compiler))
+    typing.refresh()
+    library = target.codegen().create_library(name)
+    with target.push_code_library(library):
+        try:
+            library.add_ir_module(translated(source, name, namespace, target, typing, library))
+        except failures:
+            return None
+        library.finalize()
+    return library._final_module
+
+
+def _translated_by_numba(function: Any, name: str) -> Any:
     """The LLVM module of a Python function and of the C function `name` that calls it, which is not optimised yet."""
     compiler: Any = import_module("numba.core.compiler")
     types: Any = import_module("numba.core.types")
     typing: Any = import_module("numba.core.registry").cpu_target.typing_context
     arguments = (types.CPointer(types.int64), types.int64, types.int64)
-    with import_module("numba.core.compiler_lock").global_compiler_lock:
-        target = _target()
-        compiled = compiler.compile_extra(typing, target, function, arguments, types.void, _flags(compiler), {})
-        library = compiled.library
-        library.add_ir_module(_wrapper(target, name, arguments, compiled.fndesc))
-        library.finalize()
+    target = _target()
+    compiled = compiler.compile_extra(typing, target, function, arguments, types.void, _flags(compiler), {})
+    library = compiled.library
+    library.add_ir_module(_wrapper(target, name, arguments, compiled.fndesc))
+    library.finalize()
     return library._final_module
 
 
