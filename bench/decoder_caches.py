@@ -47,7 +47,7 @@ def decoder_with(cache: str, sizes: Sizes) -> onnx.ModelProto:
 
 
 def feeds_of(cache: str, sizes: Sizes, length: int) -> Feeds:
-    """Inputs for the word behind `length` others, with empty hands: caches of zeros."""
+    """Inputs for the word behind `length` others, whose caches hold one number all over."""
     fresh = length + 1 if cache == "whole" else 1
     feeds: Feeds = {"input_ids": np.ones((1, fresh), np.int64)}
     if cache == "grouped":
@@ -56,7 +56,7 @@ def feeds_of(cache: str, sizes: Sizes, length: int) -> Feeds:
         shape = (1, sizes.key_heads, length, sizes.head_width)
         for layer in range(sizes.layers):
             for part in ("key", "value"):
-                feeds[f"past_key_values.{layer}.{part}"] = np.zeros(shape, np.float32)
+                feeds[f"past_key_values.{layer}.{part}"] = np.full(shape, 0.25, np.float32)
     return feeds
 
 

@@ -77,14 +77,13 @@ def _new_and_again(engine: Engine, cache: str, sizes: Sizes) -> str:
     for number in range(_WARM_UP + _WORDS):
         feeds = feeds_of(cache, sizes, _FIRST + number)
         first = _microseconds(lambda feeds=feeds: engine.run(feeds))
-        later = min(_microseconds(lambda feeds=feeds: engine.run(feeds)) for _ in range(3))
+        later = _microseconds(lambda feeds=feeds: engine.run(feeds))
         short = engine.context.short
         if number >= _WARM_UP:
             new.append(first)
             again.append(later)
             if short is not None:
-                kernels = min(_microseconds(_kernels(short)) for _ in range(3))
-                host.append(first - kernels)
+                host.append(first - _microseconds(_kernels(short)))
     more = statistics.median(a - b for a, b in zip(new, again, strict=True))
     besides = f", of which host {statistics.median(host):.0f}" if host else ""
     return f"new {statistics.median(new):.0f}, again {statistics.median(again):.0f}{besides}; more {more:.0f} us"
