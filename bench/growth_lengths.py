@@ -1,9 +1,8 @@
 """The part `lengths` of bench/growth.py: decoders that write word after word, with lengths that grow by one each time.
 
-Microseconds of the caller's CPU in `run`: "new" with a length that is new, "again" the same once more, "more" the
-median of new - again; "host" what a run with a new length takes besides its kernels, which are run alone for that on
-the same arrays. Words a second, caches handed from run to run, are the best of rounds that mlirt and onnxruntime take
-by turns in one process.
+Microseconds of the caller's CPU in `run`, medians: "new" with a length that is new, "again" the same once more, and
+"more" the median of the difference. "Host" is the same of an engine whose kernels do nothing. Words a second, caches
+handed from run to run, are the best of rounds that mlirt and onnxruntime take by turns in one process.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from decoder_caches import CACHES, Feeds, Sizes, decoder_with, feeds_of
 from growth_fit import numbers
 
 import mlirt
+from mlirt.runtime.cpu_job import caller_code
 from mlirt.runtime.engine import Engine
 
 Run = Callable[[Feeds], dict[str, Any]]
@@ -53,7 +53,9 @@ def _measure(arguments: argparse.Namespace, cache: str, sizes: Sizes) -> None:
     assert isinstance(engine, Engine)
     name = f"{cache} {sizes.layers} layers {sizes.bits} bits"
     print(f"{name}: {len(engine.plan.manifest.launches)} launches", flush=True)
-    print("  " + _new_and_again(engine, cache, sizes), flush=True)
+    idle = _without_kernels(model, arguments.threads)
+    print(f"  host: {_new_and_again(idle, cache, sizes, _FIRST)} us", flush=True)
+    print(f"  run: {_new_and_again(engine, cache, sizes, _FIRST)} us", flush=True)
     runs: dict[str, Run] = {"mlirt": engine.run}
     if not arguments.alone:
         session = cpu_session(model, threads=arguments.threads)
@@ -70,28 +72,31 @@ def _measure(arguments: argparse.Namespace, cache: str, sizes: Sizes) -> None:
     print(f"  words a second: {told}{ratio}; kept: {kept.programs} programs, {kept.bytes / 1024:.0f} KiB", flush=True)
 
 
-def _new_and_again(engine: Engine, cache: str, sizes: Sizes) -> str:
+def _new_and_again(engine: Engine, cache: str, sizes: Sizes, first: int) -> str:
     new: list[float] = []
     again: list[float] = []
-    host: list[float] = []
     for number in range(_WARM_UP + _WORDS):
-        feeds = feeds_of(cache, sizes, _FIRST + number)
-        first = _microseconds(lambda feeds=feeds: engine.run(feeds))
-        later = _microseconds(lambda feeds=feeds: engine.run(feeds))
-        short = engine.context.short
+        feeds = feeds_of(cache, sizes, first + number)
+        times = [_microseconds(lambda feeds=feeds: engine.run(feeds)) for _ in range(2)]
         if number >= _WARM_UP:
-            new.append(first)
-            again.append(later)
-            if short is not None:
-                host.append(first - _microseconds(_kernels(short)))
+            new.append(times[0])
+            again.append(times[1])
     more = statistics.median(a - b for a, b in zip(new, again, strict=True))
-    besides = f", of which host {statistics.median(host):.0f}" if host else ""
-    return f"new {statistics.median(new):.0f}, again {statistics.median(again):.0f}{besides}; more {more:.0f} us"
+    return f"new {statistics.median(new):.0f}, again {statistics.median(again):.0f}, more {more:.0f}"
 
 
-def _kernels(short: Any) -> Callable[[], object]:
-    """The kernels of the last run alone."""
-    return short._execute  # pyright: ignore[reportPrivateUsage]
+def _without_kernels(model: Any, threads: int) -> Engine:
+    """An engine that prepares its runs, and then does nothing."""
+    engine = mlirt.compile(model, target="cpu", threads=threads)
+    assert isinstance(engine, Engine)
+    device: Any = engine._device  # pyright: ignore[reportPrivateUsage]
+    device.on_caller, device.run = caller_code(None), _nothing
+    return engine
+
+
+def _nothing(job: object, stop: object = None) -> int:
+    """No row has stopped a run that has not begun."""
+    return 0
 
 
 def _words_per_second(run_one: Run, cache: str, sizes: Sizes) -> float:

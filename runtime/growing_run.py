@@ -27,7 +27,7 @@ from mlirt.runtime.stop_request import StopRequest
 
 Shape = tuple[int, ...]
 _NONE_GIVEN: Mapping[str, np.ndarray] = {}
-_MOST_MORE = 16
+_MAX_GROWTH = 16
 """By how much lengths grow at most from run to run; others come again more often, and have a program of their own."""
 _FREE = 3
 """References to memory that nobody else has: of the list, of the variable and of the argument."""
@@ -87,7 +87,7 @@ def have_grown(manifest: Manifest, before: Sequence[Shape], now: Sequence[Shape]
     """Whether shapes are those of the run before but for lengths that are a little larger."""
     pairs = [(before[one.input][one.axis], now[one.input][one.axis]) for one in manifest.symbols]
     return any(last < length for last, length in pairs) and all(
-        last <= length <= last + _MOST_MORE for last, length in pairs
+        last <= length <= last + _MAX_GROWTH for last, length in pairs
     )
 
 
@@ -222,7 +222,7 @@ class GrowingRun:
         changed, bit = 0, 1
         for length, last in zip(lengths, before, strict=True):
             if length != last:
-                if not last < length <= last + _MOST_MORE:
+                if not last < length <= last + _MAX_GROWTH:
                     return False
                 changed |= bit
             bit += bit

@@ -21,7 +21,7 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import RELATIONS
 
-_LEAST_I32, _MOST_I32 = -(1 << 31), (1 << 31) - 1
+_MIN_I32, _MAX_I32 = -(1 << 31), (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -285,8 +285,8 @@ class _Maker:
         for word, formula, is_narrow in arguments.integers:
             number = self.values[formula]
             if is_narrow:
-                code.at_most(code.constant(_LEAST_I32), number)
-                code.at_most(number, code.constant(_MOST_I32))
+                code.at_most(code.constant(_MIN_I32), number)
+                code.at_most(number, code.constant(_MAX_I32))
             if code.value_of(number) is None:
                 code.word(int(self.spots[word]), number)
         for (word, buffer, _, _), place in zip(arguments.pointed, places, strict=True):

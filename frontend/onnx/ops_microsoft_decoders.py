@@ -90,8 +90,8 @@ def group_query_attention(net: Network, node: Node) -> Sequence[Value]:
         shown=_visible(net, node, positions, seen, total),
         sink=_sink(net, node),
     )
-    in_use = (layers.along(net, whole, 2, 0, total) for whole in (keys, values))
-    result = attended(net, layers.transpose(net, query, [0, 2, 1, 3]), *in_use, scoring)
+    key_part, value_part = (layers.along(net, whole, 2, 0, total) for whole in (keys, values))
+    result = attended(net, layers.transpose(net, query, [0, 2, 1, 3]), key_part, value_part, scoring)
     return [joined_heads(net, result), keys, values]
 
 
