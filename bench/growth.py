@@ -1,6 +1,7 @@
 """How costs grow: generated networks of many nodes and many shapes, many callers, with onnxruntime beside.
 
     python bench/growth.py shapes [--launches 12,35,335,1500] [--shapes 1,4,5,64,1000]
+    python bench/growth.py lengths [--layers 6,12,24] [--bits 4,32] [--caches grouped concatenated whole]
     python bench/growth.py requests [--parts floor,busy,idle,streams,callers] [--callers 1,2,4,16]
     python bench/growth.py activations [FOLDER] [--targets cpu,cuda] [--shapes static,dynamic]
     python bench/growth.py nodes [--kinds chain,fan-out] [--nodes 100,300,1000,3000,10000] [--target cpu|cuda]
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 import growth_activations
 import growth_counts
+import growth_lengths
 import growth_nodes
 import growth_requests
 import growth_shapes
@@ -36,6 +38,9 @@ class Part(NamedTuple):
 PARTS: Mapping[str, Part] = {
     "shapes": Part(
         "runs of shapes that are new, come again, and take turns", growth_shapes.add_arguments, growth_shapes.run
+    ),
+    "lengths": Part(
+        "decoders whose caches grow by a word with each run", growth_lengths.add_arguments, growth_lengths.run
     ),
     "requests": Part(
         "callers and engines at once, and what a call costs", growth_requests.add_arguments, growth_requests.run

@@ -10,6 +10,8 @@ It is written as LLVM IR (builder/spmd_code/) and is the same for every network:
   mlirt_prepare(control, nt)                makes the semaphores of a zeroed control block
   mlirt_spin(n)                             n pauses, to find out how long one takes
   mlirt_bordered(params, part, parts)       in place of a kernel: writes the borders around its results, then calls it
+  mlirt_lengths(code, count, numbers, words)  carries out instructions on numbers, and writes parameters that follow
+                                            from lengths; the number of the one that did not hold, or 0
 A row is 3 words: address of the kernel, address of its parameters, flags (1: the next row is open at the same time, 2:
 one part alone). Rows with one of these flags are control rows, which have no kernel; who finishes the rows before
 carries them out on the way to the next one:
@@ -41,6 +43,7 @@ from functools import cache
 from mlirt.builder.spmd_code.alone import ALONE
 from mlirt.builder.spmd_code.borders import BORDERS
 from mlirt.builder.spmd_code.declarations import DECLARATIONS
+from mlirt.builder.spmd_code.lengths import LENGTHS
 from mlirt.builder.spmd_code.one_run import ONE_RUN
 from mlirt.builder.spmd_code.table_rows import TABLE_ROWS
 from mlirt.builder.spmd_code.workers import WORKERS
@@ -56,7 +59,7 @@ _PAUSES = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 
-_SOURCE = "\n".join((DECLARATIONS, TABLE_ROWS, ONE_RUN, ALONE, WORKERS, BORDERS))
+_SOURCE = "\n".join((DECLARATIONS, TABLE_ROWS, ONE_RUN, ALONE, WORKERS, BORDERS, LENGTHS))
 
 
 @cache

@@ -7,6 +7,7 @@ address.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from mlirt.runtime.cpu_table import Patch
 from mlirt.runtime.guarded_memory import GuardedOutput
 from mlirt.runtime.host_memory import ALIGNMENT, OutputMemory, address_of, aligned_empty
 
+Key = TypeVar("Key", int, str)
 _SMALL_BYTES = 2048
 _NOTHING: np.ndarray = np.empty(0)
 
@@ -47,7 +49,7 @@ class InputPlace:
             return self.staged
         address = address or address_of(array)
         if address % self._align:
-            array = _aligned_copy(array, self._align)
+            array = aligned_copy(array, self._align)
             address = address_of(array)
         self._patch.point_at(address)
         return array
@@ -106,9 +108,9 @@ class OutputPlace:
         return isinstance(self.memory, OutputMemory) and given.flags.c_contiguous and address % align == 0
 
 
-def separate(given: Mapping[int, np.ndarray], inputs: Sequence[np.ndarray]) -> Mapping[int, np.ndarray]:
+def separate(given: Mapping[Key, np.ndarray], inputs: Sequence[np.ndarray]) -> Mapping[Key, np.ndarray]:
     """The arrays for outputs that share no memory with inputs or with one another: others must not be written early."""
-    found: dict[int, np.ndarray] = {}
+    found: dict[Key, np.ndarray] = {}
     for number, array in given.items():
         others = (*inputs, *(one for other, one in given.items() if other != number))
         if not any(np.may_share_memory(array, other) for other in others):
@@ -116,7 +118,8 @@ def separate(given: Mapping[int, np.ndarray], inputs: Sequence[np.ndarray]) -> M
     return found
 
 
-def _aligned_copy(array: np.ndarray, align: int) -> np.ndarray:
+def aligned_copy(array: np.ndarray, align: int) -> np.ndarray:
+    """A copy whose address is a multiple of `align`."""
     copy = aligned_empty(array.shape, array.dtype, max(align, ALIGNMENT))
     copy[...] = array
     return copy

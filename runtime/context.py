@@ -17,6 +17,7 @@ from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
+from mlirt.runtime.growing_run import GrowingRun, Growth, have_grown
 from mlirt.runtime.input_arrays import checked_array
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import Kind, check_outputs, put_into
@@ -64,9 +65,12 @@ class ExecutionContext:
         self._programs = ProgramCache(session, shape_cache_bytes(shape_cache_mb))
         self._sizes = dict.fromkeys(manifest.sizes, GUESS)
         self._lock = threading.Lock()
-        self.short: ShortRun | None = None
+        self.short: ShortRun | GrowingRun | None = None
         """The quickest way to run what ran last, where there is one."""
-        self._last: tuple[tuple[Shape, ...], Program] | None = None
+        self._last: tuple[tuple[Shape, ...], Program | None] | None = None
+        self._growing: GrowingRun | None = None
+        self._grown_to: tuple[Shape, ...] | None = None
+        """The shapes that the last program was made for whose lengths had grown since the run before."""
         _contexts.add(self)
         # A launch in a branch or a loop that would leave its buffers ends a run, too.
         self._checks = not all(isinstance(step, int) for step in manifest.program)
@@ -89,10 +93,9 @@ class ExecutionContext:
         A run that is asked to `stop` raises `DeadlineError` or `RunCancelledError`. An engine with state reads and
         writes that of `sequence`; a run that fails leaves it as it was. A value of it among `feeds` is for this run.
         """
-        if stop is None:
-            found = self.run_short(feeds, outputs)
-            if found is not None:
-                return found
+        found = self.run_short(feeds, outputs) if stop is None else self._run_growing(feeds, outputs, stop)
+        if found is not None:
+            return found
         return self._run_any(feeds, outputs or {}, stop, sequence)
 
     def run_short(
@@ -104,11 +107,22 @@ class ExecutionContext:
             return None
         try:
             found = short(feeds, outputs)
-            if found is None and (other := self.short_of_others(feeds)) is not None:
+            if found is None and (other := self.short_of_others(feeds) or self._growing_after(short)) is not None:
                 found = other(feeds, outputs)
         except MemoryError as error:
             raise out_of_memory("the run", error) or error from error
         return found
+
+    def _run_growing(
+        self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None, stop: StopRequest
+    ) -> dict[str, np.ndarray] | None:
+        """The same for a run that can be stopped, and lengths that have grown since the last run."""
+        short = self.short
+        growing = short if isinstance(short, GrowingRun) or short is None else self._growing_after(short)
+        try:
+            return growing(feeds, outputs, stop) if isinstance(growing, GrowingRun) else None
+        except MemoryError as error:
+            raise out_of_memory("the run", error) or error from error
 
     def short_of_others(self, feeds: Mapping[str, np.ndarray]) -> ShortRun | None:
         """The quickest way to run on shapes that have run before the last ones, where one is kept."""
@@ -118,6 +132,14 @@ class ExecutionContext:
             return None  # what the run proper explains
         found = self._programs.kept_companion((shapes, ()))
         return found if isinstance(found, ShortRun) and found is not self.short else None
+
+    def _growing_after(self, short: ShortRun | GrowingRun) -> GrowingRun | None:
+        """What runs on lengths that have grown since the last run, where `short` is not it."""
+        growing, last = self._growing, self._last
+        if growing is None or growing is short or last is None:
+            return None
+        growing.follow(last[0])
+        return growing
 
     def _run_any(
         self,
@@ -347,7 +369,7 @@ class ExecutionContext:
         if self._lock.locked():
             self._lock = threading.Lock()
             self._programs.clear()
-            self._last = self.short = None
+            self._last = self.short = self._growing = None
             self._sizes = dict.fromkeys(self._sizes, GUESS)
 
     @contextmanager
@@ -486,7 +508,7 @@ class ExecutionContext:
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
         shapes = self._shapes_of(arrays)
-        if self._last is not None and self._last[0] == shapes:
+        if self._last is not None and self._last[0] == shapes and self._last[1] is not None:
             program = self._last[1]
             program.timed = timed
             return program
@@ -528,7 +550,28 @@ class ExecutionContext:
     def _prepare(self, shapes: tuple[Shape, ...]) -> Program:
         program = self._session.prepare(self._binder.bind(shapes, self._sizes))
         self._programs.put((shapes, tuple(self._sizes.values())), program)
+        self._note_growth(shapes)
         return program
+
+    def _note_growth(self, shapes: tuple[Shape, ...]) -> None:
+        """Prepare for lengths that go on growing, where they have grown in two runs one after the other."""
+        before = None if self._last is None else self._last[0]
+        if before is None or not have_grown(self._manifest, before, shapes):
+            return
+        if before == self._grown_to or (self._growing is not None and self.short is self._growing):
+            growth = self._session.growth(self._binder, shapes, before)
+            self._growing = None if growth is None else self._growing_run(growth)
+        self._grown_to = shapes
+
+    def _growing_run(self, growth: Growth) -> GrowingRun:
+        held = weakref.ref(self)
+
+        def takes_over(growing: GrowingRun, shapes: tuple[Shape, ...]) -> None:
+            context = held()
+            if context is not None:
+                context._last, context.short = (shapes, None), growing
+
+        return GrowingRun(growth, self._manifest, self._lock, takes_over)
 
 
 _contexts: weakref.WeakSet[ExecutionContext] = weakref.WeakSet()

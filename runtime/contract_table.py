@@ -57,6 +57,11 @@ class ContractTable:
         """The operations that `evaluated` makes."""
         return len(self._code)
 
+    @property
+    def entries(self) -> Mapping[tuple[str, int, int, int], int]:
+        """The numbers by ("const", value, 0, 0), ("formula", its number, 0, 0) or operation and operands, in order."""
+        return self._numbers
+
     def constant(self, value: int) -> int:
         """The number that has this value; NotTabledError where it has more than 62 bits."""
         found = self._numbers.get(("const", value, 0, 0))

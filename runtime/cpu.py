@@ -13,10 +13,11 @@ from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.caller_arrays import InputPlace, OutputPlace, separate, stage
 from mlirt.runtime.control_rows import HostRow, JumpRow, KernelRow, RequireRow, Row, SizeRow, rows_of
 from mlirt.runtime.cpu_arena import Arena, GuardedArena, PlannedArena
-from mlirt.runtime.cpu_job import Job, ShortCut, caller_code
+from mlirt.runtime.cpu_job import Job, ShortCut, caller_code, follower
 from mlirt.runtime.cpu_table import ROW_WORDS, STOP_WORDS, Patch, TableLayout
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
+from mlirt.runtime.growing_run import Growth
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds
 from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of
@@ -25,12 +26,13 @@ from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, 
 from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.runtime.object_linker import LinkedCode
 from mlirt.runtime.plan_file import Plan
+from mlirt.runtime.plan_lengths import PlanLengths
 from mlirt.runtime.plugin_launches import EnginePlugins
-from mlirt.runtime.shape_binding import ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.worker_choice import Outcomes, WorkerChoice
 from mlirt.runtime.worker_groups import ThreadChoice, WorkerGroups, shared_groups, thread_choice
-from mlirt.runtime.worker_pool import BORDERED, SYMBOLS, most_parts, pauses_per_second
+from mlirt.runtime.worker_pool import BORDERED, LENGTHS, SYMBOLS, most_parts, pauses_per_second
 
 _BYTES_OF_RECORDS = 10240  # about what a program takes besides arrays
 _TARGET_WORD = 1  # of row 0, where that is a jump
@@ -58,7 +60,7 @@ class CpuDevice:
         self.parts = most_parts(self.choice.each)
         self._groups: WorkerGroups | None = None
         self._main_section = self.manifest.main or ""
-        self.bordered = 0
+        self.bordered = self.follows_lengths = 0
         self._code, self.kernel_addresses = self._link(plan)
         main = None if self._code is None else self._code.addresses[self._main_section, "mlirt_alone"]
         self.on_caller = caller_code(main)
@@ -74,7 +76,8 @@ class CpuDevice:
         for i, weight in self.weights.items():
             self.weight_addresses[i] = address_of(weight)
         self.output_owners = [i for i, one in enumerate(buffers) if one.view_of is None and one.kind == "output"]
-        self._straight: TableLayout | None = None
+        self.straight: TableLayout | None = None
+        """Where the rows of programs stand that make all launches in a row, once there is one."""
         self.outcomes = Outcomes()
 
     def _link(self, plan: Plan) -> tuple[LinkedCode | None, list[int]]:
@@ -91,8 +94,9 @@ class CpuDevice:
         has_borders = any(buffer.border for buffer in self.manifest.buffers)
         needed = [(self._main_section, symbol) for symbol in (*SYMBOLS, *[BORDERED] * has_borders)] + homes
         objects = {section: memoryview(plan.sections[section]) for section in {section for section, _ in needed}}
-        code = LinkedCode(dict(sorted(objects.items())), needed)
+        code = LinkedCode(dict(sorted(objects.items())), needed, [(self._main_section, LENGTHS)])
         self.bordered = code.addresses.get((self._main_section, BORDERED), 0)
+        self.follows_lengths = code.addresses.get((self._main_section, LENGTHS), 0)
         places = iter([code.addresses[home] for home in homes])
         return code, [0 if kernel.plugin is not None else next(places) for kernel in self.manifest.kernels]
 
@@ -135,10 +139,10 @@ class CpuDevice:
         if hosted or not binding.is_straight:
             rows = rows_of(binding.program, binding, hosted)
             return TableLayout.of(self.manifest, binding, rows, is_shared=False)
-        if self._straight is None or self._straight.arguments is not binding.arguments:
+        if self.straight is None or self.straight.arguments is not binding.arguments:
             rows = rows_of(binding.program, binding)
-            self._straight = TableLayout.of(self.manifest, binding, rows, is_shared=True)
-        return self._straight
+            self.straight = TableLayout.of(self.manifest, binding, rows, is_shared=True)
+        return self.straight
 
     def enter(self) -> None:
         """Nothing: there is one CPU."""
@@ -226,6 +230,21 @@ class CpuSession:
     def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> "CpuProgram":
         """Make the program for one set of shapes; a larger arena is got where needed, which older programs move to."""
         return CpuProgram(self, binding, copies_small=copies_small)
+
+    def growth(
+        self, binder: ShapeBinder, shapes: Sequence[tuple[int, ...]], before: Sequence[tuple[int, ...]]
+    ) -> Growth | None:
+        """A program for lengths that go on growing, from `before` to `shapes`; None where each needs its own."""
+        device = self.device
+        if not device.follows_lengths or device.guarded is not None or device.straight is None:
+            return None
+        if self._memory is not None:
+            return None  # it is as large as shapes need it, with no room
+        lengths = binder.lengths(device.straight.spots)
+        if lengths is None:
+            return None
+        binding, room = binder.bind_with_room(shapes, before)
+        return self.prepare(binding, copies_small=False).growth(lengths, room)
 
     def outgrown_bytes(self) -> int:
         """None: programs move to the largest arena."""
@@ -441,6 +460,16 @@ class CpuProgram:
         shapes, session = self._input_shapes, self._session
         places = self._places_of_inputs, self._places_of_outputs
         return ShortCut(execute, beside, brief, self._choice, session, self._tenancy, self._enter, shapes, *places)
+
+    def growth(self, lengths: PlanLengths, room: np.ndarray) -> Growth | None:
+        """The program as one for lengths that grow, whose parameters they write; it is for nothing else then."""
+        cut = self.short_cut()
+        if cut is None:
+            return None
+        device, arena = self._device, self._arena
+        bases = np.where(device.is_arena, arena.addresses(), device.weight_addresses)
+        native, stoppable = follower(device.follows_lengths), partial(device.run, self._job)
+        return Growth(lengths, native, cut, stoppable, self._parameters, arena.addresses, device.is_arena, bases, room)
 
     @property
     def copied_outputs(self) -> int:

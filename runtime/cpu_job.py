@@ -89,6 +89,12 @@ def caller_code(address: int | None) -> CallerCode:
     return CallerCode(ctypes.CFUNCTYPE(word, word)(address), ctypes.PYFUNCTYPE(word, word)(address))
 
 
+def follower(address: int) -> Callable[[int, int, int, int], int]:
+    """`mlirt_lengths` at an address; it takes microseconds, in which the interpreter's lock is kept."""
+    word = ctypes.c_int64
+    return ctypes.PYFUNCTYPE(word, word, word, word, word)(address)
+
+
 def _words(table: int, rows: int, door: int) -> ctypes.Array[ctypes.c_int64]:
     words = (ctypes.c_int64 * _WORDS)()
     words[_ROWS], words[_TABLE], words[_DOOR] = rows, table, door

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -21,7 +21,8 @@ from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
-from mlirt.runtime.shape_binding import ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
+from mlirt.runtime.symbol_values import Shape
 
 _STARTS_EARLY = (9, 0)  # the first devices on which a launch may begin before the one before it has ended
 
@@ -251,6 +252,9 @@ class CudaSession:
         self._outgrown = [one for one in self._outgrown if one() is not None]
         if block is not None:
             self._outgrown.append(weakref.ref(block))
+
+    def growth(self, binder: ShapeBinder, shapes: Sequence[Shape], before: Sequence[Shape]) -> None:
+        """None: graphs are made for shapes."""
 
     def outgrown_bytes(self) -> int:
         """The blocks that older programs keep."""

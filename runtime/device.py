@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from mlirt.runtime.cpu_job import ShortCut
+from mlirt.runtime.growing_run import Growth
 from mlirt.runtime.lent_memory import ContextMemory
-from mlirt.runtime.shape_binding import ShapeBinding
+from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
+from mlirt.runtime.symbol_values import Shape
 
 NONE_KEPT: Mapping[int, Any] = {}
 
@@ -147,6 +149,10 @@ class Session(Protocol):
 
     def prepare(self, binding: ShapeBinding, *, copies_small: bool = True) -> Program:
         """Make the program for one set of shapes; `copies_small`: small arrays may be copied where that is quicker."""
+        ...
+
+    def growth(self, binder: ShapeBinder, shapes: Sequence[Shape], before: Sequence[Shape]) -> Growth | None:
+        """A program for lengths that go on growing, from `before` to `shapes`; None where each needs its own."""
         ...
 
     def outgrown_bytes(self) -> int:

@@ -41,6 +41,11 @@ class FormulaTable:
         """The number of a formula that was added; None for another."""
         return self._numbers.get(formula)
 
+    @property
+    def formulas(self) -> Mapping[Expression, int]:
+        """All formulas and their numbers, operands before what is computed from them."""
+        return self._numbers
+
     def evaluated(self, values: Mapping[str, int]) -> "EvaluatedFormulas":
         """All formulas where each symbol has its value of `values`."""
         results, failed = self._constants.copy(), set[int]()

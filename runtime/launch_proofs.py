@@ -145,6 +145,21 @@ class LaunchProofs:
             ),
         )
 
+    @property
+    def proves_all(self) -> bool:
+        """Whether no launch has to be looked at one by one, whatever the shapes are."""
+        return not self._one_by_one
+
+    @property
+    def natural(self) -> list[int]:
+        """The numbers of `table` that must not be less than 0."""
+        return list(self._needs)
+
+    def touched(self) -> list[tuple[int, tuple[Touched, ...]]]:
+        """Pointers by their place among all, and what each is used for: those of others are the same."""
+        ranges = list(self._ranges)
+        return [(pointer, ranges[self._ranges_of_pointers[pointer]]) for pointer in self._kinds.tolist()]
+
     def in_doubt(self, formulas: Sequence[int], words: np.ndarray, sizes: np.ndarray) -> list[int]:
         """The launches that are to be looked at one by one: most that would leave their buffers, and a few others.
 

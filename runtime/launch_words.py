@@ -73,6 +73,18 @@ class LaunchArguments:
             2,
         )
 
+    @property
+    def integers(self) -> list[tuple[int, int, bool]]:
+        """The words that follow from formulas, the formula of each, and whether it has 32 bits."""
+        is_narrow = np.isin(self._integer_formulas, self._narrow)
+        return list(zip(self._integers.tolist(), self._integer_formulas.tolist(), is_narrow.tolist(), strict=True))
+
+    @property
+    def pointed(self) -> list[tuple[int, int, int, int]]:
+        """The words that are pointers, the buffer of each, and its formulas: from which byte on, and how many."""
+        columns = (self.pointers, self._buffers, self._offsets, self._extents)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
     def words(self, numbers: np.ndarray, sizes: np.ndarray, starts: np.ndarray) -> np.ndarray | None:
         """The words, by the values of all formulas, and the bytes of each buffer and where it starts in its owner.
 

@@ -32,8 +32,16 @@ class _Group:
 class LinkedCode:
     """Machine code in memory; it stays there as long as this object lives."""
 
-    def __init__(self, objects: Mapping[str, memoryview], needed: Sequence[tuple[str, str]]) -> None:
-        """Link `objects` (section name to bytes) and look up each (section, symbol) of `needed`."""
+    def __init__(
+        self,
+        objects: Mapping[str, memoryview],
+        needed: Sequence[tuple[str, str]],
+        optional: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Link `objects` (section name to bytes) and look up each (section, symbol) of `needed`.
+
+        Those that are `optional` have an address only where they are defined.
+        """
         read = {name: read_object(data, name, host_architecture()) for name, data in objects.items()}
         tables = {name: read_symbols(elf) for name, elf in read.items()}
         for section, symbol in needed:
@@ -42,6 +50,7 @@ class LinkedCode:
                     f"damaged object code {section!r}: it does not define {symbol[:80]!r}; if an earlier mlirt built "
                     "the plan, please rebuild it"
                 )
+        needed = [*needed, *[(section, symbol) for section, symbol in optional if symbol in tables[section].strong]]
         self._engines: list[Any] = []
         self.addresses: dict[tuple[str, str], int] = {}
         for group in _grouped(read, tables):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from mlirt.runtime.launch_words import LaunchArguments
 from mlirt.runtime.manifest import Launch, Manifest
 from mlirt.runtime.placements import Placements
 from mlirt.runtime.program import RELATIONS
+
+# Lengths that grow get room for so many quarters of what they are, and so many more: the first that is not too much.
+_ROOM = ((8, 128), (6, 32), (5, 8))
+_ROOM_BYTES = 1 << 20
 
 
 class PlanFormulas:
@@ -44,7 +48,8 @@ class PlanFormulas:
             launch.grid == (1, 1, 1) for launch in manifest.launches
         )
         """Whether all numbers of launches are words."""
-        self._proofs = LaunchProofs(manifest, self.arguments, table)
+        self.proofs = LaunchProofs(manifest, self.arguments, table)
+        """What launches may touch."""
         self.owners = [i for i, one in enumerate(buffers) if one.kind == "arena" and one.view_of is None]
         """The buffers that lie in the arena themselves."""
         self.owner_array = np.array(self.owners, np.intp)
@@ -70,7 +75,7 @@ class PlanFormulas:
 
     def unproved(self, evaluated: EvaluatedFormulas, words: np.ndarray, sizes: np.ndarray) -> list[int]:
         """The launches of which one by one has to be shown that they stay within their buffers."""
-        return self._proofs.in_doubt(evaluated.results, words, sizes)
+        return self.proofs.in_doubt(evaluated.results, words, sizes)
 
     def sizes(self, numbers: np.ndarray) -> np.ndarray | None:
         """The bytes of each buffer by the values of all formulas; None where one makes no sense."""
@@ -78,6 +83,28 @@ class PlanFormulas:
         if sizes.min(initial=0) < 0 or sizes.max(initial=0) > MAX_BYTES:
             return None
         return numbers[self._sizes]
+
+    def room(self, values: Mapping[str, int], grown: Collection[str]) -> np.ndarray:
+        """The bytes that each owner of memory in the arena gets where the lengths `grown` go on growing from `values`.
+
+        As much as lets them grow for long, as long as the arena does not become much larger by it.
+        """
+        found = self._owned(values)
+        assert found is not None
+        needed = self.placements.largest_live_set(found)
+        for numerator, more in _ROOM:
+            larger = self._owned({**values, **{name: values[name] * numerator // 4 + more for name in grown}})
+            if larger is not None:
+                larger = np.maximum(found, larger)
+                if self.placements.largest_live_set(larger) <= needed + max(_ROOM_BYTES, needed // 2):
+                    return larger
+        return found
+
+    def _owned(self, values: Mapping[str, int]) -> np.ndarray | None:
+        """The bytes of each owner of memory in the arena; None where a formula makes no sense."""
+        evaluated = self.table.evaluated(values)
+        sizes = self.sizes(evaluated.array()) if evaluated.is_whole else None
+        return None if sizes is None else sizes[self.owner_array]
 
     def starts(self, numbers: np.ndarray, sizes: np.ndarray) -> np.ndarray | None:
         """Where each buffer starts in the one that owns its bytes; None where one reaches beyond that."""

@@ -23,6 +23,7 @@ from mlirt.runtime.layer_records import first_without_elements
 from mlirt.runtime.manifest import BufferArgument, Launch, Manifest, MapArgument, Tensor
 from mlirt.runtime.memory_planning import MemoryPlan, MemoryPlanError, Request, plan, plan_apart, verify
 from mlirt.runtime.plan_formulas import PlanFormulas
+from mlirt.runtime.plan_lengths import PlanLengths
 from mlirt.runtime.program import Place, Program, SizeCheck, decided, never_run, place_of, steps
 from mlirt.runtime.symbol_values import MAX_PARTS, NO_SIZES, Shape, check_requirements, listed, symbol_values
 
@@ -103,16 +104,40 @@ class ShapeBinder:
         """`parts` of a launch are under way at once at most."""
         self._manifest, self._parts = manifest, parts
         self._formulas = PlanFormulas(manifest)
+        self._lengths: tuple[np.ndarray, PlanLengths | None] | None = None
 
-    def bind(self, shapes: Sequence[Shape], sizes: Mapping[str, int] = NO_SIZES) -> ShapeBinding:
-        """Everything that depends on the shapes of the inputs, and on what the run's own sizes are taken for."""
+    def lengths(self, spots: np.ndarray) -> PlanLengths | None:
+        """How parameters follow from lengths that grow, where words are the parameters `spots`; made once."""
+        if self._lengths is None or self._lengths[0] is not spots:
+            self._lengths = spots, PlanLengths.of(self._manifest, self._formulas, spots, self._parts)
+        return self._lengths[1]
+
+    def bind_with_room(self, shapes: Sequence[Shape], before: Sequence[Shape]) -> tuple[ShapeBinding, np.ndarray]:
+        """The binding for lengths that have grown since `before`, whose arena has room for more of them.
+
+        Besides, the bytes that each owner of memory in the arena may have.
+        """
+        values = symbol_values(self._manifest, shapes, NO_SIZES, self._parts)
+        grown = [
+            one.name for one in self._manifest.symbols if shapes[one.input][one.axis] > before[one.input][one.axis]
+        ]
+        room = self._formulas.room(values, grown)
+        return self.bind(shapes, room=room), room
+
+    def bind(
+        self, shapes: Sequence[Shape], sizes: Mapping[str, int] = NO_SIZES, *, room: np.ndarray | None = None
+    ) -> ShapeBinding:
+        """Everything that depends on the shapes of the inputs, and on what the run's own sizes are taken for.
+
+        `room`: the bytes that owners of memory in the arena get at least.
+        """
         manifest, formulas = self._manifest, self._formulas
         values = symbol_values(manifest, shapes, sizes, self._parts)
         evaluated = formulas.table.evaluated(values)
         if not formulas.meets_requirements(evaluated):
             check_requirements(manifest, shapes, values)
         try:
-            return _Binder(manifest, formulas, evaluated).bind(tuple(shapes))
+            return _Binder(manifest, formulas, evaluated, room).bind(tuple(shapes))
         except (ExpressionError, MemoryPlanError) as error:
             given = listed(manifest, shapes)
             # Where a layer has no elements left, formulas of the layers behind it fail, which do not show the reason.
@@ -124,8 +149,14 @@ class ShapeBinder:
 class _Binder:
     """Evaluates the formulas of one manifest for one set of symbol values."""
 
-    def __init__(self, manifest: Manifest, formulas: PlanFormulas, evaluated: EvaluatedFormulas) -> None:
-        self.manifest = manifest
+    def __init__(
+        self,
+        manifest: Manifest,
+        formulas: PlanFormulas,
+        evaluated: EvaluatedFormulas,
+        room: np.ndarray | None = None,
+    ) -> None:
+        self.manifest, self._room = manifest, room
         self.formulas = formulas
         self.evaluated, self.values = evaluated, evaluated.values
         self._value, self._natural = evaluated.of, evaluated.natural
@@ -272,7 +303,8 @@ class _Binder:
         formulas = self.formulas
         owners, given = formulas.owners, [self._natural(one, "an offset") for one in formulas.given_offsets]
         if len(given) < len(owners) and not self._runs_side_by_side:
-            return formulas.placements.place(self.size_array[formulas.owner_array])
+            held = self.size_array[formulas.owner_array]
+            return formulas.placements.place(held if self._room is None else np.maximum(held, self._room))
         described = zip(owners, formulas.lives, formulas.halos, strict=True)
         requests = [Request(self.sizes[i], first, last, halo) for i, (first, last), halo in described]
         if len(given) == len(owners):

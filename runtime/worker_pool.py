@@ -20,6 +20,8 @@ from mlirt.runtime.spin_policy import SpinPolicy, runnable_elsewhere
 SYMBOLS = ("mlirt_main", "mlirt_run", "mlirt_alone", "mlirt_worker", "mlirt_prepare", "mlirt_spin")
 BORDERED = "mlirt_bordered"
 """The kernel that writes borders before another one; plans without borders may lack it."""
+LENGTHS = "mlirt_lengths"
+"""What follows lengths that grow; plans of earlier versions lack it."""
 _WORD = 8
 _MAIN_WORD, _SYNC_WORD, _THREADS_WORD, _SPIN_WORD = 16, 19, 20, 21
 _STOP_WORD, _WOKEN_WORD, _WORKERS_WORD, _WORDS_PER_WORKER = 32, 33, 48, 16

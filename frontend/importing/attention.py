@@ -150,3 +150,18 @@ def written_from(net: Network, cache: Value, update: Value, start: Value | None,
     sample = layers.expand(net, layers.reshape(net, layers.counting(net, "int64", batch), [batch, 1]), [batch, steps])
     indices = layers.concatenate(net, [layers.unsqueeze(net, value, [2]) for value in (sample, position)], 2)
     return net.emit("scatter", [cache, indices, update], mode="nd")
+
+
+def written_to_heads(net: Network, cache: Value, update: Value, start: Value) -> Value:
+    """A cache [B, heads, T, d] with `update` [B, heads, S, d] in it, for each sample from position `start` (B) on."""
+    batch, heads, steps = update.dims[:3]
+    whole = [batch, heads, steps]
+    first = layers.reshape(net, layers.cast(net, start, "int64"), [batch, 1, 1])
+    counted = layers.reshape(net, layers.counting(net, "int64", steps), [1, 1, steps])
+    places = [
+        layers.reshape(net, layers.counting(net, "int64", batch), [batch, 1, 1]),
+        layers.reshape(net, layers.counting(net, "int64", heads), [1, heads, 1]),
+        layers.binary(net, "sum", first, counted),
+    ]
+    columns = [layers.unsqueeze(net, layers.expand(net, place, whole), [3]) for place in places]
+    return net.emit("scatter", [cache, layers.concatenate(net, columns, 3), update], mode="nd")

@@ -76,13 +76,16 @@ def range_(net: Network, node: Node) -> Value:
 
 
 def _counted(net: Network, node: Node) -> Value:
-    """0, 1, 2, .. up to a dynamic length."""
+    """From one dynamic length to another, such as the words behind those in a cache."""
     dims = [node.known_dims(k) for k in range(3)]
     start, limit, step = (None if dim is None else dim[0] for dim in dims)
-    if start is None or limit is None or not isinstance(step, int) or step == 0 or not isinstance(start, int):
+    if start is None or limit is None or not isinstance(step, int) or step == 0:
         return _counted_at_run_time(net, node)
-    count = layers.range_length(start, limit, step)
-    return layers.counting(net, node.input(0).element_name, count, start, step)
+    count, element = layers.range_length(start, limit, step), node.input(0).element_name
+    if isinstance(start, int):
+        return layers.counting(net, element, count, start, step)
+    places = layers.counting(net, element, count, step=step)
+    return layers.binary(net, "sum", layers.reshape(net, node.input(0), []), places)
 
 
 def _counted_at_run_time(net: Network, node: Node) -> Value:

@@ -16,7 +16,7 @@ from mlirt.frontend.importing.attention import (
     rotated,
     rows_of,
     split_heads,
-    written_from,
+    written_to_heads,
 )
 from mlirt.frontend.importing.data_dependent_sizes import number, size_of
 from mlirt.frontend.importing.network import Network, Value
@@ -82,14 +82,16 @@ def group_query_attention(net: Network, node: Node) -> Sequence[Value]:
         inside = bool(node.integer("rotary_interleaved", 0))
         query, key = (rotated(net, x, *tables, interleaved=inside) for x in (query, key))
     keys, values = (_cached(net, node, new, k, start) for new, k in ((key, 3), (parts[2], 4)))
+    total = _length_in_use(node, keys)
     scoring = Scoring(
         scale=node.real("scale", 0.0) or 1 / math.sqrt(_known_width(node, query)),
         softcap=node.real("softcap", 0.0),
-        bias=_bias(net, node.optional(10), keys.dims[2]),
-        shown=_visible(net, node, positions, seen, keys.dims[2]),
+        bias=_bias(net, node.optional(10), total),
+        shown=_visible(net, node, positions, seen, total),
         sink=_sink(net, node),
     )
-    result = attended(net, layers.transpose(net, query, [0, 2, 1, 3]), keys, values, scoring)
+    key_part, value_part = (layers.along(net, whole, 2, 0, total) for whole in (keys, values))
+    result = attended(net, layers.transpose(net, query, [0, 2, 1, 3]), key_part, value_part, scoring)
     return [joined_heads(net, result), keys, values]
 
 
@@ -143,8 +145,14 @@ def _cached(net: Network, node: Node, new: Value, k: int, start: Value) -> Value
         return layers.transpose(net, new, [0, 2, 1, 3])
     whole = maximum(past.dims[2], _total_length(net, node))
     longer = layers.pad(net, past, [0] * 4, [0, 0, whole - past.dims[2], 0], "constant", None)
-    by_words = layers.transpose(net, longer, [0, 2, 1, 3])
-    return layers.transpose(net, written_from(net, by_words, new, start), [0, 2, 1, 3])
+    return written_to_heads(net, longer, layers.transpose(net, new, [0, 2, 1, 3]), start)
+
+
+def _length_in_use(node: Node, keys: Value) -> Dim:
+    """How many words of a cache [B, heads, T, d] queries may see: what stands behind them is of no meaning."""
+    known = node.known_dims(6)
+    is_cached = node.optional(3) is not None
+    return known[0] if is_cached and known and isinstance(known[0], int | Expr) else keys.dims[2]
 
 
 def _total_length(net: Network, node: Node) -> Dim:

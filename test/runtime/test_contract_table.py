@@ -155,5 +155,5 @@ def test_more_launches_need_no_more_operations(monkeypatch: pytest.MonkeyPatch) 
 def test_what_has_no_symbols_is_looked_at_once() -> None:
     manifest = _engine(5, input_shapes={"x": (1, 4, 8, 8)}).plan.manifest
     formulas = PlanFormulas(manifest)
-    proofs: LaunchProofs = getattr(formulas, "_proofs")
+    proofs: LaunchProofs = formulas.proofs
     assert len(proofs.table) == 0

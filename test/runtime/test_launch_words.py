@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiny_plan import with_contracts
 
 from mlirt.errors import PlanError
 from mlirt.runtime import launch_binding
 from mlirt.runtime.bound_launch import BoundLaunch
-from mlirt.runtime.contract_checks import contract_record, contracts_section
 from mlirt.runtime.extents import Contract
 from mlirt.runtime.launch_words import LaunchArguments
 from mlirt.runtime.manifest import Manifest
@@ -35,16 +35,6 @@ def outcome(manifest: Manifest, n: int) -> object:
     one_by_one = binding.arguments.words_of(binding.launches)
     np.testing.assert_array_equal(binding.words, one_by_one)
     return binding.words.tolist(), binding.sizes, dict(binding.offsets), binding.arena_bytes, binding.outputs
-
-
-def with_contracts(parts: Any) -> Any:
-    """Both kernels touch as many elements through both pointers as their third argument says."""
-    numbers = [["arg", 2], ["const", -1], ["+", 0, 1], ["const", 0]]
-    extents = [[0, None, 4, 3, 2, 2], [1, None, 4, 3, 2, 2]]
-    touched: dict[str, object] = {"signed": [], "numbers": numbers, "unproved": [], "extents": extents}
-    kernels = {one["symbol"]: [contract_record(one) | touched] for one in parts.manifest["kernels"]}
-    parts.sections["extents"] = contracts_section(kernels, [])
-    return parts
 
 
 def nothing(*_: object) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mlirt.builder.spmd_main import main_object
+from mlirt.runtime.contract_checks import contract_record, contracts_section
 from mlirt.runtime.llvm_binding import llvm
 
 SCALE = """
@@ -165,3 +166,13 @@ def tiny_parts() -> Parts:
         "layers": [{"name": "double", "family": "pointwise"}],
     }
     return Parts(manifest, dict(compiled_sections()), {"w": np.arange(8, dtype=np.float32)})
+
+
+def with_contracts(parts: Parts) -> Parts:
+    """Both kernels touch as many elements through both pointers as their third argument says."""
+    numbers = [["arg", 2], ["const", -1], ["+", 0, 1], ["const", 0]]
+    extents = [[0, None, 4, 3, 2, 2], [1, None, 4, 3, 2, 2]]
+    touched: dict[str, object] = {"signed": [], "numbers": numbers, "unproved": [], "extents": extents}
+    kernels = {one["symbol"]: [contract_record(one) | touched] for one in parts.manifest["kernels"]}
+    parts.sections["extents"] = contracts_section(kernels, [])
+    return parts

@@ -66,3 +66,31 @@ def test_every_layer_has_a_kernel_for_a_gpu() -> None:
     for _, specs in pipeline_for("cuda"):
         run_passes(module, context, ",".join(specs))
     assert any(isinstance(op, LaunchOp) for op in module.walk())
+
+
+def test_queries_meet_the_words_in_use_alone_and_caches_are_not_turned() -> None:
+    """However long a cache is; it keeps its layout [batch, heads, words, width] from input to output."""
+    sizes = Sizes(layers=1)
+    ops = list(import_model(decoder(sizes), RtContext()).walk())
+    products = [op for op in ops if op.name == "trt.matrix_multiply" and '"total"' in str(op.operands[1].type)]
+    assert len(products) == 2
+    assert all('["batch", "2", "1", "total", "32"]' in str(op.operands[1].type) for op in products)
+    turned = [op for op in ops if op.name == "trt.shuffle" and "max" in str(op.operands[0].type)]
+    assert turned == []
+
+
+@pytest.mark.parametrize("capacity", [7, 40])
+def test_what_stands_behind_the_words_in_use_changes_nothing(capacity: int) -> None:
+    sizes = Sizes(layers=1)
+    engine = mlirt.compile(decoder(sizes), target="cpu")
+    rng, shape = np.random.default_rng(0), (1, sizes.key_heads, capacity, sizes.head_width)
+    caches = [rng.standard_normal(shape, np.float32) for _ in range(2)]
+    feeds = _feeds(sizes, np.array([[3]]), np.ones((1, 6), np.int64), caches)
+    found = engine.run(feeds)
+    for cache in caches:
+        cache[:, :, 6:] = np.nan
+    np.testing.assert_array_equal(engine.run(feeds)["logits"], found["logits"])
+    for part, cache in zip(("key", "value"), caches, strict=True):
+        present = found[f"present.0.{part}"]
+        assert present.shape == shape
+        np.testing.assert_array_equal(present[:, :, :5], cache[:, :, :5])

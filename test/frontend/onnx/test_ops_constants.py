@@ -62,6 +62,27 @@ def test_a_range_of_dynamic_length() -> None:
     assert_agrees(model, {"x": numbers(5, 3)})
 
 
+@pytest.mark.parametrize(("from_axis", "to_axis", "step", "kind"), [(0, 1, 1, 7), (1, 0, -2, 7), (0, 1, 3, 1)])
+def test_a_range_between_dynamic_lengths_has_no_size_of_its_own(
+    from_axis: int, to_axis: int, step: int, kind: int
+) -> None:
+    """Such as the places of the words behind those in a cache: the shapes of the inputs tell how many there are."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "from"], ["a"]),
+        helper.make_node("Gather", ["s", "to"], ["b"]),
+        helper.make_node("Cast", ["a"], ["start"], to=kind),
+        helper.make_node("Cast", ["b"], ["limit"], to=kind),
+        helper.make_node("Range", ["start", "limit", "step"], ["y"]),
+    ]
+    steps = np.array(step, helper.tensor_dtype_to_np_dtype(kind))
+    constants = {"from": np.array(from_axis), "to": np.array(to_axis), "step": steps}
+    model = model_of(nodes, {"x": ("float32", ["n", "m"])}, ["y"], constants)
+    assert "trt.size" not in imported_text(model)
+    for shape in ((3, 8), (8, 3), (4, 4), (2, 3)):
+        assert_agrees(model, {"x": numbers(*shape)})
+
+
 def test_absurd_ranges_are_refused() -> None:
     model, _ = one_node("Range", [np.array(0), np.array(1 << 60), np.array(1)], opset=11, constants=[0, 1, 2])
     with pytest.raises(InvalidModelError, match="it would make 1152921504606846976 elements"):
