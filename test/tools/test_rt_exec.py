@@ -166,7 +166,6 @@ def test_shapes_that_no_memory_holds(plan: str, capsys: pytest.CaptureFixture[st
         (["--batch=4", "--onnx=a"], "the batch is a dimension of the inputs; give it with --shapes"),
         (["--onnx=a", "--layerPrecisions=conv1"], "expected LAYER:fp32, LAYER:fp16 or LAYER:int8"),
         (["--loadEngine=a", "--layerPrecisions=*:fp16"], "--layerPrecisions is for building"),
-        (["--onnx=a", "--timeDeserialize"], "--timeDeserialize needs a plan"),
         (["--accuracyTarget=2", "--onnx=a"], "expected a number from 0 to 1, such as 0.99"),
         (["--streams=0", "--onnx=a"], "--streams: expected a whole number from 1 on"),
         (["--sparsity=force", "--loadEngine=a"], "--sparsity=force is for building"),
