@@ -26,7 +26,7 @@ def test_a_profile_is_true_when_it_is_valid() -> None:
     profile = trt.Builder(trt.Logger()).create_optimization_profile()
     assert profile
     config = trt.Builder(trt.Logger()).create_builder_config()
-    assert config.add_optimization_profile(profile) == -1
+    assert config.add_optimization_profile(profile) == 0
     assert not config.set_calibration_profile(profile)
 
 

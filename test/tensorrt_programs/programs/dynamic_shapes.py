@@ -153,6 +153,33 @@ def slice_by_the_shape_of_another():
     same(infer(engine, x=given, y=numbers(3, 2))[0], given[:3, :2])
 
 
+def slice_by_a_choice_of_values():
+    """The size along an axis is 1 where the axis is chosen, else the length: conditions become numbers."""
+    b = Build()
+    x, chosen = b.network.add_input("x", trt.float32, (2, 3, 4)), b.network.add_input("chosen", trt.int32, (1,))
+    parts = []
+    for axis in range(3):
+        number = b.network.add_constant((1,), np.array([axis], np.int32)).get_output(0)
+        cast = b.network.add_identity(b.network.add_elementwise(chosen, number, E.EQUAL).get_output(0))
+        cast.set_output_type(0, trt.int32)
+        parts.append(cast.get_output(0))
+    mask = b.network.add_concatenation(parts).get_output(0)
+    zero = b.network.add_constant((1,), np.array([0], np.int32)).get_output(0)
+    one = b.network.add_constant((1,), np.array([1], np.int32)).get_output(0)
+    is_chosen = b.network.add_elementwise(mask, zero, E.GREATER).get_output(0)
+    size = b.network.add_select(is_chosen, one, b.network.add_shape(x).get_output(0)).get_output(0)
+    layer = b.network.add_slice(x, (0, 0, 0), (0, 0, 0), (1, 1, 1))
+    layer.set_input(2, size)
+    assert chosen.is_shape_tensor
+    profile = b.builder.create_optimization_profile()
+    profile.set_shape_input("chosen", (0,), (1,), (2,))
+    b.config.add_optimization_profile(profile)
+    engine = b.engine(layer.get_output(0))
+    given = numbers(2, 3, 4)
+    same(infer(engine, x=given, chosen=np.array([1], np.int32))[0], given[:, :1])
+    same(infer(engine, x=given, chosen=np.array([2], np.int32))[0], given[:, :, :1])
+
+
 def named_dimensions():
     b = Build()
     p, q = b.network.add_input("p", trt.float32, (-1,)), b.network.add_input("q", trt.float32, (-1,))

@@ -146,18 +146,45 @@ def model_refitted_by_its_initializers():
     same(infer(engine, x=x)[0], x @ w, 1e-4, 1e-5)
 
 
-def reduce_by_axes_that_are_an_input():
+def axes_that_are_an_input():
+    """TensorRT's parser takes axes from initializers alone, and says so."""
     model = _model(
-        [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)],
+        [
+            helper.make_node("Relu", ["x"], ["a"]),
+            helper.make_node("ReduceSum", ["a", "axes"], ["y"], keepdims=0),
+        ],
         [("x", F, (2, 3, 4)), ("axes", TensorProto.INT64, (1,))], [("y", F, None)],
     )  # fmt: skip
+    b = Build()
+    parser = trt.OnnxParser(b.network, b.log)
+    assert not parser.parse(model.SerializeToString())
+    assert parser.get_error(0).node() == 1 and "initializer" in parser.get_error(0).desc()
+
+
+def convolutions_hold_their_weights():
+    w, bias = numbers(4, 3, 3, 3), numbers(4, seed=1)
+    model = _model(
+        [helper.make_node("Conv", ["x", "w", "b"], ["y"], name="conv", strides=[2, 2], pads=[1, 0, 1, 0])],
+        [("x", F, (1, 3, 7, 7))], [("y", F, (1, 4, 4, 3))], [("w", w), ("b", bias)],
+    )  # fmt: skip
     b = _parsed(model)
-    assert b.network.get_input(1).is_shape_tensor
-    profile = b.builder.create_optimization_profile()
-    profile.set_shape_input("axes", [1], [1], [1])
-    b.config.add_optimization_profile(profile)
-    x = numbers(2, 3, 4)
-    same(b.run(x=x, axes=np.array([1], np.int32)), x.sum(1), 1e-5)
+    layer = b.network[0]
+    layer.__class__ = trt.IConvolutionLayer
+    assert len(b.network) == 1 and layer.num_inputs == 1
+    assert tuple(layer.stride_nd) == (2, 2) and tuple(layer.pre_padding) == (1, 0)
+    assert layer.num_output_maps == 4 and tuple(layer.kernel_size_nd) == (3, 3) and layer.num_groups == 1
+    np.testing.assert_array_equal(np.asarray(layer.kernel).reshape(w.shape), w)
+    np.testing.assert_array_equal(np.asarray(layer.bias), bias)
+    b.config.set_flag(trt.BuilderFlag.REFIT)
+    engine = b.engine()
+    refitter = trt.Refitter(engine, b.log)
+    assert sorted(refitter.get_all_weights()) == ["b", "w"]
+    layers, roles = refitter.get_all()
+    assert set(zip(layers, roles)) == {("conv", trt.WeightsRole.KERNEL), ("conv", trt.WeightsRole.BIAS)}
+    assert refitter.set_named_weights("w", np.zeros_like(w)) and refitter.set_named_weights("b", bias)
+    assert refitter.refit_cuda_engine()
+    found = infer(engine, x=numbers(1, 3, 7, 7))[0]
+    same(found, np.broadcast_to(bias[:, None, None], (1, 4, 4, 3)))
 
 
 if __name__ == "__main__":
