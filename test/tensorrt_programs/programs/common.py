@@ -1,7 +1,8 @@
 """What the programs of this folder share: a log that is kept, an engine of a network, and its run with pycuda."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import sys
 import traceback

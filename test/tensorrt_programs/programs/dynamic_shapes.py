@@ -1,7 +1,8 @@
 """Programs with optimization profiles, shape tensors, several contexts, and memory of the caller."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import warnings
 

@@ -1,7 +1,8 @@
 """Programs with the refitter, timing caches, selectors, inspectors, profilers, recorders, loggers and allocators."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import json
 

@@ -1,7 +1,8 @@
 """Programs with plugins: the registry, the built-in ones, and one that the program writes."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import numpy as np
 import tensorrt as trt

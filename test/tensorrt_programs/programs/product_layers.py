@@ -1,7 +1,8 @@
 """Programs with products, reductions, sorts and softmax."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import warnings
 

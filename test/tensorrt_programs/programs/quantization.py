@@ -1,7 +1,8 @@
 """Programs with INT8: quantize and dequantize layers, dynamic ranges, the four calibrators and their caches."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import struct
 

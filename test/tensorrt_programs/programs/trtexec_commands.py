@@ -1,7 +1,8 @@
 """Programs that start trtexec and read its lines and files."""
 
 # What stands for TensorRT has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import json
 import os

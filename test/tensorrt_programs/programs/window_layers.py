@@ -1,7 +1,8 @@
 """Programs with convolutions, deconvolutions, poolings, paddings, resizes and local response normalisation."""
 
 # What stands for TensorRT and CUDA has no types.
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportArgumentType=false, reportCallIssue=false
 
 import itertools
 import warnings
