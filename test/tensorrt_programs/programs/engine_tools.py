@@ -148,6 +148,34 @@ def algorithm_selector_replays():
     assert replay.reported == chosen
 
 
+def algorithm_selector_where_results_lie_in_another():
+    """Transposed negations become the planes of one tensor, into which they are written where they lie."""
+
+    class All(trt.IAlgorithmSelector):
+        def __init__(self):
+            trt.IAlgorithmSelector.__init__(self)
+
+        def select_algorithms(self, context, choices):
+            return list(range(len(choices)))
+
+        def report_algorithms(self, contexts, choices):
+            assert len(contexts) == len(choices) > 0
+
+    b = Build()
+    given = {name: numbers(1, 32, 24, seed=i) for i, name in enumerate("xz")}
+    planes = []
+    for name, value in given.items():
+        t = b.network.add_input(name, trt.float32, value.shape)
+        shuffle = b.network.add_shuffle(b.network.add_unary(t, trt.UnaryOperation.NEG).get_output(0))
+        shuffle.first_transpose, shuffle.reshape_dims = (0, 2, 1), (1, 24, 32, 1)
+        planes.append(shuffle.get_output(0))
+    joined = b.network.add_concatenation(planes)
+    joined.axis = 3
+    b.config.algorithm_selector = All()
+    wanted = np.stack([-value.transpose(0, 2, 1) for value in given.values()], -1)
+    same(b.run(joined.get_output(0), **given), wanted)
+
+
 def algorithm_selector_that_rejects_all():
     class Nothing(trt.IAlgorithmSelector):
         def __init__(self):
