@@ -48,8 +48,6 @@ def _check(arguments: argparse.Namespace) -> None:
         raise InvalidInputError("--weights and --from are for IR: give --onnx=FILE.mlir")
     if arguments.calibData and str(arguments.onnx).endswith(".mlir"):
         raise InvalidInputError("--calibData: calibrate the ONNX model, and give the cache that --calib writes")
-    if arguments.timeDeserialize and not (arguments.loadEngine or arguments.saveEngine):
-        raise InvalidInputError("--timeDeserialize needs a plan: add --loadEngine=FILE or --saveEngine=FILE")
     if arguments.onnx and (arguments.dumpRefit or arguments.timeRefit) and not arguments.refit:
         flag = "dumpRefit" if arguments.dumpRefit else "timeRefit"
         raise InvalidInputError(f"--{flag} is for engines that keep their network: add --refit")

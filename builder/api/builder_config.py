@@ -213,10 +213,10 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         return tuple(self._profiles)
 
     def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
-        """The index of a new profile; -1, with an error in the log, for an empty one (tensorrt-features.md#3.15)."""
-        if profile.is_empty:
-            self._reporter.error("builder_config.py::addOptimizationProfile", "the optimization profile is empty")
-            return -1
+        """The index of a new profile, of which ranges were checked as they were set (tensorrt-features.md#3.15).
+
+        What it lacks is told by the build, which knows the inputs.
+        """
         self._profiles.append(profile)
         return len(self._profiles) - 1
 

@@ -254,11 +254,13 @@ def _check_profiles(network: INetworkDefinition, profiles: Sequence[IOptimizatio
     for index, profile in enumerate(profiles):
         for name in dynamic:
             if name not in profile.shapes:
-                raise InvalidModelError(f"{name}: optimization profile {index} is missing the shapes of this input")
+                what = f"optimization profile is missing the shapes of this input (profile {index})"
+                raise InvalidModelError(f"{name}: {what}")
         _check_names(network, index, profile)
         for name in read:
             if name not in profile.values:
-                raise InvalidModelError(f"{name}: optimization profile {index} is missing values for shape input")
+                what = f"optimization profile is missing values for shape input (profile {index})"
+                raise InvalidModelError(f"{name}: {what}")
 
 
 def _check_names(network: INetworkDefinition, index: int, profile: IOptimizationProfile) -> None:

@@ -14,9 +14,12 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_names import tensor_names
 from mlirt.dialects.tensor_types import dims, element_name, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.convolution import ConvolutionOp
+from mlirt.dialects.trt.deconvolution import DeconvolutionOp
 from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.errors import InvalidModelError
+from mlirt.frontend.network.held_weights import holds_weights, is_held, kernel_settings, weights_of
 from mlirt.frontend.network.imported_op import outer_values
 from mlirt.frontend.network.layer import ILayer, settings_of
 from mlirt.frontend.network.layer_classes import ImportedLayer, layer_class_of
@@ -46,7 +49,9 @@ def adopt(module: ModuleOp, store: WeightStore, network: INetworkDefinition) -> 
             other_types += _mark_outputs(function, op, network, values)
         elif isinstance(op, PluginOp):
             _adopt_plugin(op, store, network, values, names)
-        elif not _is_state(op):
+        elif isinstance(op, ConvolutionOp | DeconvolutionOp) and holds_weights(op):
+            _adopt_kernel_layer(op, store, network, values, names)
+        elif not _is_state(op) and not is_held(op):
             _adopt_op(op, store, network, values, [names.get(result, "") for result in op.results])
     return other_types
 
@@ -116,6 +121,29 @@ def _adopt_op(
     for output, name, result in zip(layer.record.outputs, names, op.results, strict=True):
         output.name = output.implied_name = name or output.name
         values[result] = output
+
+
+def _adopt_kernel_layer(
+    op: ConvolutionOp | DeconvolutionOp,
+    store: WeightStore,
+    network: INetworkDefinition,
+    values: dict[SSAValue, ITensor],
+    names: Mapping[SSAValue, str],
+) -> None:
+    """The layer that `add_convolution_nd` makes, which holds its weights under their names in the model."""
+    layer = network.graph.add(layer_class_of(op), [values[op.input]])
+    _read_settings(layer, op, store)
+    for name, (array, in_model) in weights_of(op, store).items():
+        layer.record.settings[name] = array
+        if in_model:
+            network.graph.name_weights(array, in_model)
+    layer.record.settings |= kernel_settings(op)
+    layer.name = name_of(op)
+    (output,) = layer.record.outputs
+    output.name = names.get(op.output, "") or output.name
+    if op.output.name_hint is None:
+        output.implied_name = output.name
+    values[op.output] = output
 
 
 def _read_settings(layer: ILayer, op: Operation, store: WeightStore) -> None:

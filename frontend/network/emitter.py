@@ -128,7 +128,7 @@ class LayerEmitter:
         name = self.record.graph.name_of_weights(array) or what
         if any(size < 0 for size in shape) or array.size != _product(shape):
             raise InvalidModelError(
-                f"{self.record.name}: {what} weights has count {array.size} but {list(shape)} was expected"
+                f"{self.record.name}: {what} weights has count {array.size} but {_count_text(shape)} was expected"
             )
         element = element_of(like.type)
         if is_float(element):
@@ -227,6 +227,11 @@ class LayerEmitter:
         op.location = self.location
         Builder(InsertPoint.at_end(self.emission.block)).insert(op)
         self.made.append(op)
+
+
+def _count_text(shape: Sequence[int]) -> str:
+    """How many weights a shape takes, and why; the shape alone where a length of it is unknown."""
+    return f"{list(shape)}" if any(size < 0 for size in shape) else f"{_product(shape)} ({list(shape)})"
 
 
 def _product(shape: Sequence[int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
+# How messages name a node.
+_NODE = re.compile(r"\(node '([^']*)'")
+
+
 class ErrorCode(Enumeration):
     """What a parser stumbled over."""
 
@@ -44,8 +49,9 @@ class ErrorCode(Enumeration):
 class ParserError:
     """Why a model could not be read."""
 
-    def __init__(self, error: MlirtError) -> None:
+    def __init__(self, error: MlirtError, node: int = -1) -> None:
         self._error = error
+        self._node = node
 
     def code(self) -> ErrorCode:
         return ErrorCode.UNSUPPORTED_NODE if isinstance(self._error, UnsupportedError) else ErrorCode.INVALID_GRAPH
@@ -55,8 +61,8 @@ class ParserError:
         return str(self._error)
 
     def node(self) -> int:
-        """-1: the text names the node."""
-        return -1
+        """The index of the node in the model's graph; -1 where the error is of no single one, or of one inside."""
+        return self._node
 
     def file(self) -> str:
         return "onnx_parser.py"
@@ -102,11 +108,12 @@ class OnnxParser(FixedAttributes, ContextManager):
         from mlirt.frontend.onnx.importer import import_model
         from mlirt.frontend.onnx.model_reader import read_model
 
-        ctx = RtContext()
+        ctx, labels = RtContext(), list[str]()
         try:
             if self._network.graph.has_implicit_batch:
                 raise UnsupportedError("models need a network with an explicit batch: NetworkDefinitionCreationFlag")
             source = read_model(model)
+            labels = _labels(source.proto)
             warnings = _within_limits(source.proto) if limits_count() else []
             other_types = adopt(import_model(source, ctx, keeps_layers=True), ctx.weights, self._network)
             if limits_count() and not reports_at_least(10) and _has_wide_weights(self._network):
@@ -119,7 +126,7 @@ class OnnxParser(FixedAttributes, ContextManager):
                     f"{reported_version()} lacks it; numbers that INT32 cannot hold become the nearest that it can"
                 )
         except MlirtError as error:
-            self._errors += _parser_errors(error)
+            self._errors += _parser_errors(error, labels)
             self._reporter.error("onnx_parser.py::parse", error)
             return False
         return True
@@ -143,17 +150,19 @@ class OnnxParser(FixedAttributes, ContextManager):
 
         source = Path(path) if path is not None and Path(path).is_file() else bytes(model)
         known: list[bool] = []
+        labels: list[str] = []
         try:
             read = read_model(source)
+            labels = _labels(read.proto)
             known = [self.supports_operator(node.op_type) for node in read.proto.graph.node]
             if limits_count():
                 _within_limits(read.proto)
             import_model(read, RtContext())
         except UnsupportedError as error:
-            self._errors += _parser_errors(error)
+            self._errors += _parser_errors(error, labels)
             return False, [] if all(known) else _runs(known)
         except MlirtError as error:
-            self._errors += _parser_errors(error)
+            self._errors += _parser_errors(error, labels)
             return False, []
         return all(known), _runs(known)
 
@@ -203,11 +212,24 @@ def _has_wide_weights(network: INetworkDefinition) -> bool:
     return any(one.outputs[0].dtype is DataType.INT64 for one in records)
 
 
-def _parser_errors(error: MlirtError) -> list[ParserError]:
+def _labels(model: ModelProto) -> list[str]:
+    """What messages call the nodes of the model's graph, in its order."""
+    from mlirt.frontend.onnx.node_order import node_label
+
+    return [node_label(node, index) for index, node in enumerate(model.graph.node)]
+
+
+def _parser_errors(error: MlirtError, labels: Sequence[str]) -> list[ParserError]:
     """One for each operator and reason where several nodes are refused."""
     if isinstance(error, UnsupportedOperatorsError):
-        return [ParserError(UnsupportedError(str(refusal))) for refusal in error.refusals]
-    return [ParserError(error)]
+        refused = [(UnsupportedError(str(one)), next(iter(one.nodes), "")) for one in error.refusals]
+        return [ParserError(one, _index(label, labels)) for one, label in refused]
+    named = _NODE.search(str(error))
+    return [ParserError(error, _index(named[1], labels) if named else -1)]
+
+
+def _index(label: str, labels: Sequence[str]) -> int:
+    return labels.index(label) if label in labels else -1
 
 
 def _runs(known: Sequence[bool]) -> list[tuple[list[int], bool]]:

@@ -29,6 +29,7 @@ from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
+from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
 
 _MAX_ELEMENTS = 64
 _KIND = ElementwiseKind
@@ -131,9 +132,29 @@ def _shape(op: Operation, reader: _Reader) -> Elements | None:
     return None if any(map(is_unknown, lengths)) else [reader.step("length", to_json(one)) for one in lengths]
 
 
-def _same(op: Operation, reader: _Reader) -> Elements | None:
+def _converted(op: Operation, reader: _Reader) -> Elements | None:
+    """Integers as they are, conditions as 0 and 1; an integer as a condition is whether it is another than 0."""
     source, made = op.operands[0], op.results[0]
-    return reader.elements(source) if is_bool(element_of(source.type)) == is_bool(element_of(made.type)) else None
+    data = reader.elements(source)
+    if data is None or is_bool(element_of(source.type)) or not is_bool(element_of(made.type)):
+        return data
+    return [_opposite(_opposite(one, reader), reader) for one in data]
+
+
+def _opposite(one: int, reader: _Reader) -> int:
+    return reader.step("equal", one, reader.step("number", 0))
+
+
+def _unary(op: Operation, reader: _Reader) -> Elements | None:
+    assert isinstance(op, UnaryOp)
+    data, kind = reader.elements(op.input), op.kind.data
+    if data is None or kind not in (UnaryKind.NOT, UnaryKind.NEG, UnaryKind.ABS):
+        return None
+    if kind is UnaryKind.NOT:
+        return [_opposite(one, reader) for one in data]
+    zero = reader.step("number", 0)
+    minus = [reader.step("sub", zero, one) for one in data]
+    return minus if kind is UnaryKind.NEG else _each("max", [data, minus], reader)
 
 
 def _reshaped(op: Operation, reader: _Reader) -> Elements | None:
@@ -169,6 +190,9 @@ def _slice(op: Operation, reader: _Reader) -> Elements | None:
 
 def _elementwise(op: Operation, reader: _Reader) -> Elements | None:
     assert isinstance(op, ElementwiseOp)
+    if op.kind.data is _KIND.XOR:
+        alike = _each("equal", reader.all(op.operands), reader)
+        return None if alike is None else [_opposite(one, reader) for one in alike]
     name = _BINARY.get(op.kind.data)
     return None if name is None else _each(name, reader.all(op.operands), reader)
 
@@ -199,7 +223,8 @@ def _reduce(op: Operation, reader: _Reader) -> Elements | None:
 _RULES: dict[type[Operation], Callable[[Operation, _Reader], Elements | None]] = {
     ConstantOp: _constant,
     ShapeOp: _shape,
-    IdentityOp: _same,
+    IdentityOp: _converted,
+    UnaryOp: _unary,
     ShuffleOp: _reshaped,
     ConcatenationOp: _concatenation,
     GatherOp: _gather,

@@ -16,6 +16,7 @@ from mlirt.runtime.api.caller_memory import check_is_not_captured, read, write
 from mlirt.runtime.api.context_settings import ContextSettings
 from mlirt.runtime.api.debug_listener import DebugStates, IDebugListener
 from mlirt.runtime.api.nvtx_ranges import Listener, listener, nvtx_range
+from mlirt.runtime.api.repeated_run import RepeatedRun, repeated_run
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.driver_interface import DeviceError
 from mlirt.runtime.known_profiles import known_lengths
@@ -67,7 +68,13 @@ class IExecutionContext(ContextSettings, ContextManager):
         self._debug = DebugStates(engine.engine.debug_tensors)
         self._last_feeds: Mapping[str, np.ndarray] | None = None
         self._last_addresses: dict[str, int] = {}
+        self._repeated: RepeatedRun | None = None
         self.fix_attributes()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("_"):
+            self._repeated = None
 
     @property
     def _context(self) -> ExecutionContext:
@@ -114,12 +121,16 @@ class IExecutionContext(ContextSettings, ContextManager):
                 "Use another profileIndex or destroy the IExecutionContext that use this profile.",
             )
         self._shapes.choose_profile(profile_index)
+        self._repeated = None
         return True
 
     def set_input_shape(self, name: str, shape: Iterable[int]) -> bool:
         """The shape of an input in the next runs; False where the engine or the profile does not allow it."""
+        lengths = tuple(index(length) for length in shape)
+        if lengths != self._shapes.given(name):
+            self._repeated = None
         try:
-            self._shapes.set(name, tuple(index(length) for length in shape))
+            self._shapes.set(name, lengths)
         except MlirtError as error:
             return self._failed("setInputShape", error)
         return True
@@ -210,6 +221,7 @@ class IExecutionContext(ContextSettings, ContextManager):
                 return self._failed("setTensorAddress", f"{name}: expected an array of {dtype}, got {memory.dtype}")
             self._arrays[name] = memory
             self._addresses[name] = memory.ctypes.data
+            self._repeated = None
             return True
         self._arrays.pop(name, None)
         self._addresses[name] = index(memory)
@@ -224,6 +236,7 @@ class IExecutionContext(ContextSettings, ContextManager):
         """Ask an allocator for the memory of an output in each run; None for none."""
         if name not in self.engine.tensors or self.engine.tensor(name).is_input:
             return self._failed("setOutputAllocator", f"the engine has no output {name!r}")
+        self._repeated = None
         if output_allocator is None:
             self._allocators.pop(name, None)
         else:
@@ -234,10 +247,13 @@ class IExecutionContext(ContextSettings, ContextManager):
         return self._allocators.get(name)
 
     def set_input_consumed_event(self, event: int) -> bool:
-        """Record a CUDA event in each run once the inputs may be changed; False where there is no GPU."""
+        """Record a CUDA event in each run once the inputs may be changed.
+
+        A run on a CPU is over when its call returns, and nobody has to wait for its event.
+        """
         self._event = event
-        if self._made is None:  # there is no memory yet
-            return self.engine.engine.target == "cuda"
+        if self._made is None or self.engine.engine.target != "cuda":
+            return True
         return self._context.set_input_consumed_event(event or None)
 
     def get_input_consumed_event(self) -> int:
@@ -253,12 +269,24 @@ class IExecutionContext(ContextSettings, ContextManager):
     def _run_on(self, where: str, addresses: dict[str, int], stream: int) -> bool:
         """Run with the engine's GPU current; False, with the reason in the log, where that fails."""
         try:
+            if self._runs_again(addresses):
+                return True
             with self.engine.engine.device_current():
                 self._run(addresses, stream)
                 self._tell(addresses, stream)
         except MlirtError as error:
             return self._failed(where, error)
         return True
+
+    def _runs_again(self, addresses: dict[str, int]) -> bool:
+        """Make a run like the one before in one call; False, with nothing done, where it is another one."""
+        repeated = self._repeated
+        if repeated is None or self._ranges() is not None:
+            return False
+        return repeated.again(self.engine.engine, self._made, addresses)
+
+    def _ranges(self) -> Listener | None:
+        return None if self.nvtx_verbosity is ProfilingVerbosity.NONE else listener()
 
     def execute_v2(self, bindings: Sequence[int]) -> bool:
         """Run on a list of addresses, inputs first, in the order of the engine (tensorrt-features.md#13.3)."""
@@ -307,7 +335,7 @@ class IExecutionContext(ContextSettings, ContextManager):
             raise error
         if not self.has_memory:
             self._context.others_have_used_the_memory()
-        ranges = None if self.nvtx_verbosity is ProfilingVerbosity.NONE else listener()
+        ranges = self._ranges()
         if ranges is None and not self.debug_sync and self._run_at(addresses, stream):
             self._last_feeds, self._last_addresses = None, dict(addresses)
             return
@@ -323,6 +351,14 @@ class IExecutionContext(ContextSettings, ContextManager):
         self._last_feeds, self._last_addresses = feeds, {}
         if self.enqueue_emits_profile:
             self.report_to_profiler()
+        self._repeated = self._repeatable(addresses, feeds)
+
+    def _repeatable(self, addresses: dict[str, int], feeds: Mapping[str, np.ndarray]) -> RepeatedRun | None:
+        """The same run in one call; None where each run has more to be looked at than its arrays."""
+        told = self.profiler is not None or self._debug.on or self.debug_sync or self._allocators
+        if told or not self.has_memory or self._made is None or self._read_as_shapes:
+            return None
+        return repeated_run(self.engine, self._made, addresses, feeds, self._shapes.stored_shape)
 
     def _check_is_not_captured(self, stream: int) -> None:
         """Raise `InvalidInputError` for a run that the host has a part in, on a stream whose work a graph notes."""

@@ -22,11 +22,11 @@ def test_a_member_equals_no_number_and_no_member_of_another_kind() -> None:
 
 
 def test_a_profile_is_true_when_it_is_valid() -> None:
-    """`if not profile:` of programs asks whether it is wrong; an empty one is refused where it is added."""
+    """`if not profile:` asks whether it is wrong; an empty one lacks nothing for networks of fixed shapes."""
     profile = trt.Builder(trt.Logger()).create_optimization_profile()
     assert profile
     config = trt.Builder(trt.Logger()).create_builder_config()
-    assert config.add_optimization_profile(profile) == -1
+    assert config.add_optimization_profile(profile) == 0
     assert not config.set_calibration_profile(profile)
 
 

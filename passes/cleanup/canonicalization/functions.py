@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, is_float, is_float8, is_unsigned
+from mlirt.dialects.tensor_types import (
+    byte_width,
+    dims,
+    element_of,
+    is_bool,
+    is_float,
+    is_float8,
+    is_unsigned,
+    numpy_dtype,
+    rank,
+)
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
+from mlirt.dialects.trt.convolution import ConvolutionOp
+from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.lrn import LrnOp
 from mlirt.dialects.trt.padding import PaddingOp
@@ -125,6 +138,22 @@ def drop_requantization(integers: QuantizeOp, real: DequantizeOp) -> Outcome:
     return real.input if same and real.input.type == integers.output.type else None
 
 
+@rule(op(ConvolutionOp).named("layer"))
+def sum_no_channels(m: Match, layer: ConvolutionOp) -> Outcome:
+    """convolution(x, k, b) of no input channels -> b, spread over the output; zeros where there is no bias."""
+    lengths = dims(layer.output.type)
+    if dims(layer.kernel.type)[1] != 0 or not all(isinstance(length, int) for length in lengths):
+        return None
+    shape = [int(str(length)) for length in lengths]
+    zeros = m.constant(np.zeros(shape, numpy_dtype(element_of(layer.output.type))), of=layer)
+    if layer.bias is None:
+        return zeros
+    axis = len(shape) - rank(layer.kernel.type) + 1
+    spread = [length if k == axis else 1 for k, length in enumerate(shape)]
+    bias = m.make(ShuffleOp, layer.bias, None, reshape_dims=spread, zero_is_placeholder=False)
+    return m.make(ElementwiseOp, zeros, bias.output, kind="sum")
+
+
 RULES = (
     drop_identity,
     skip_exact_conversion,
@@ -136,4 +165,5 @@ RULES = (
     apply_relu_once,
     join_clips,
     drop_requantization,
+    sum_no_channels,
 )

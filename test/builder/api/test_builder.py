@@ -130,7 +130,7 @@ def test_dynamic_network_needs_a_profile() -> None:
     profile.set_shape("other", (1,), (1,), (1,))
     config.add_optimization_profile(profile)
     assert builder.build_serialized_network(network, config) is None
-    assert "x: optimization profile 0 is missing" in logger.text()
+    assert "x: optimization profile is missing the shapes of this input (profile 0)" in logger.text()
 
 
 def test_build_engine_is_deprecated() -> None:

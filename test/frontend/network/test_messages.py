@@ -37,12 +37,12 @@ WRONG: list[tuple[str, Wrong, str]] = [
     (
         "31.16 kernel",
         lambda net: net.add_convolution_nd(image(net), 4, (3, 3), np.ones(5, np.float32)),
-        "kernel weights has count 5 but [4, 1, 3, 3] was expected",
+        "kernel weights has count 5 but 36 ([4, 1, 3, 3]) was expected",
     ),
     (
         "31.3 bias",
         lambda net: net.add_convolution_nd(image(net), 4, (3, 3), np.ones(108, np.float32), np.ones(3, np.float32)),
-        "bias weights has count 3 but [4] was expected",
+        "bias weights has count 3 but 4 ([4]) was expected",
     ),
     (
         "31.5",

@@ -239,3 +239,18 @@ func.func @unit_reduction(%x: tensor<2x1xf32>, %y: tensor<2x1x3xi8>, %z: tensor<
   %d = trt.reduce sum %y {axes = array<i64: 1, 2>} : (tensor<2x1x3xi8>) -> tensor<2x1x1xi8>
   func.return %a, %b, %c, %d : tensor<2x1xf32>, tensor<2x3xi8>, tensor<1x4xf32>, tensor<2x1x1xi8>
 }
+
+// -----
+
+// A convolution of no channels is its bias; of a length that only a run knows it stays.
+// CHECK-LABEL: @no_channels
+// CHECK: [[Z:%.*]] = trt.constant {value = dense<0.000000e+00> : tensor<2x3x4x4xf32>}
+// CHECK-NEXT: [[B:%.*]] = trt.shuffle %b {reshape_dims = #trt.dims<["1", "3", "1", "1"]>
+// CHECK-NEXT: [[S:%.*]] = trt.elementwise sum [[Z]], [[B]]
+// CHECK: [[C:%.*]] = trt.convolution %y
+// CHECK: func.return [[S]], [[C]]
+func.func @no_channels(%x: tensor<2x0x6x6xf32>, %y: tensor<?x0x6x6xf32, #trt.dims<["n", "0", "6", "6"]>>, %w: tensor<3x0x3x3xf32>, %b: tensor<3xf32>) -> (tensor<2x3x4x4xf32>, tensor<?x3x4x4xf32, #trt.dims<["n", "3", "4", "4"]>>) {
+  %0 = trt.convolution %x, %w, %b : (tensor<2x0x6x6xf32>, tensor<3x0x3x3xf32>, tensor<3xf32>) -> tensor<2x3x4x4xf32>
+  %1 = trt.convolution %y, %w : (tensor<?x0x6x6xf32, #trt.dims<["n", "0", "6", "6"]>>, tensor<3x0x3x3xf32>) -> tensor<?x3x4x4xf32, #trt.dims<["n", "3", "4", "4"]>>
+  func.return %0, %1 : tensor<2x3x4x4xf32>, tensor<?x3x4x4xf32, #trt.dims<["n", "3", "4", "4"]>>
+}

@@ -25,3 +25,21 @@ func.func @of_data(%x: tensor<4xf32> {trt.name = "x"}) -> tensor<4xf32> {
   trt.define_size %n {symbol = "size0"} : tensor<i64>
   func.return %x : tensor<4xf32>
 }
+
+// -----
+
+// Conditions are 0 and 1, an integer as a condition is whether it is another than 0, and not is whether it is 0.
+// CHECK-LABEL: @of_conditions
+// CHECK-SAME: trt.size_program = "[[\22value\22, \22s\22, 0], [\22number\22, 3], [\22less\22, 0, 1], [\22number\22, 0], [\22equal\22, 2, 3], [\22equal\22, 4, 3], [\22equal\22, 5, 3], [\22size\22, \22size0\22, 6], [\22sub\22, 3, 0], [\22max\22, 0, 8], [\22size\22, \22size1\22, 9]]"
+func.func @of_conditions(%x: tensor<4xf32> {trt.name = "x"}, %s: tensor<i64> {trt.name = "s"}) -> tensor<4xf32> {
+  %three = trt.constant {value = dense<3> : tensor<i64>} : tensor<i64>
+  %less = trt.elementwise less %s, %three : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %not = trt.unary not %less : (tensor<i1>) -> tensor<i1>
+  %n = trt.identity %not : (tensor<i1>) -> tensor<i64>
+  %again = trt.identity %n : (tensor<i64>) -> tensor<i1>
+  %m = trt.identity %again : (tensor<i1>) -> tensor<i64>
+  trt.define_size %m {symbol = "size0"} : tensor<i64>
+  %a = trt.unary abs %s : (tensor<i64>) -> tensor<i64>
+  trt.define_size %a {symbol = "size1"} : tensor<i64>
+  func.return %x : tensor<4xf32>
+}

@@ -104,7 +104,7 @@ def test_values_of_shapes_belong_to_the_profile() -> None:
     profile = trt.Builder(logger).create_optimization_profile()
     profile.set_shape("x", (2, 6), (2, 6), (2, 6))
     assert built(network, [profile], logger) is None
-    assert "shape: optimization profile 0 is missing values for shape input" in logger.text()
+    assert "shape: optimization profile is missing values for shape input (profile 0)" in logger.text()
 
 
 class Allocator(trt.IOutputAllocator):
