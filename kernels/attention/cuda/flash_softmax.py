@@ -19,6 +19,7 @@ from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import ShuffleOp
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores, WarpShape
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.run_values import Value
 
 _QUAD = (1, 2)  # masks of the shuffles among the four threads that share a row
 
@@ -33,7 +34,7 @@ class Range:
     all do in all tiles).
     """
 
-    count: SSAValue
+    count: Value
     limited_from: SSAValue | None
 
 

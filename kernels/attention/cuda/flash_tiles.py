@@ -14,6 +14,7 @@ from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, padded
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.run_values import Value
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import Matrix, MatrixLoader
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
@@ -77,7 +78,7 @@ def loader(
     return MatrixLoader(k, matrix, tile, thread, shape.threads, k.constant(0))
 
 
-def batch_offset(k: KernelBuilder, batch: Sequence[SSAValue], walk: Walk) -> SSAValue:
+def batch_offset(k: KernelBuilder, batch: Sequence[SSAValue], walk: Walk) -> Value:
     """Where the elements of a batch entry start."""
     offset = k.constant(0)
     for index, step in zip(batch, walk.batch, strict=True):

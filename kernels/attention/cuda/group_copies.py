@@ -23,6 +23,8 @@ from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.words import extent, place
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _ELEMENTS = 64  # of a line
@@ -100,40 +102,32 @@ class GroupMemory:
         for name in names:
             getattr(self, name).name_hint = name
 
-    def initialise(self, thread: SSAValue) -> None:
+    @kernel
+    def initialise(self, thread: Value) -> None:
         """One thread makes the barriers; others may use them after a barrier."""
         k = self.k
-
-        def make(stage: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            k.insert(MbarrierInitOp(self.keys_here, stage, 1))
-            k.insert(MbarrierInitOp(self.values_here, stage, 1))
-            k.insert(MbarrierInitOp(self.empty, stage, self.shape.groups))
-            return []
-
-        def all_() -> None:
-            k.insert(MbarrierInitOp(self.queries_here, k.constant(0), 1))
-            k.loop(self.shape.stages, [], make)
+        if thread == 0:
+            k.insert(MbarrierInitOp(self.queries_here, place(0), 1))
+            for stage in range(extent(self.shape.stages)):
+                k.insert(MbarrierInitOp(self.keys_here, place(stage), 1))
+                k.insert(MbarrierInitOp(self.values_here, place(stage), 1))
+                k.insert(MbarrierInitOp(self.empty, place(stage), self.shape.groups))
             k.insert(MbarrierFenceOp())
 
-        k.when(k.compare("eq", thread, 0), all_)
-
-    def fill(self, batch: Sequence[SSAValue], first_query: SSAValue, count: SSAValue) -> None:
+    @kernel
+    def fill(self, batch: Sequence[SSAValue], first_query: Value, count: Value) -> None:
         """Start all copies, each when its stage is empty."""
         k = self.k
-        self.query_boxes.load(k, batch, first_query, (self.queries, 0), (self.queries_here, k.constant(0)))
-
-        def step(tile: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            stage, parity = self.pipeline_state(tile)
-            k.insert(MbarrierWaitOp(self.empty, stage, k.sub(k.constant(1), parity)))
-            first = k.mul(tile, self.shape.keys)
-            keys_at, values_at = k.mul(stage, self.key_boxes.size), k.mul(stage, self.value_boxes.size)
+        self.query_boxes.load(k, batch, first_query, (self.queries, 0), (self.queries_here, place(0)))
+        for tile in range(count):
+            stage, parity = self.pipeline_state(place(tile))
+            k.insert(MbarrierWaitOp(self.empty, stage, place(1 - parity)))
+            first = place(tile * self.shape.keys)
+            keys_at, values_at = stage * self.key_boxes.size, stage * self.value_boxes.size
             self.key_boxes.load(k, batch, first, (self.keys, keys_at), (self.keys_here, stage))
             self.value_boxes.load(k, batch, first, (self.values, values_at), (self.values_here, stage))
-            return []
 
-        k.loop(count, [], step)
-
-    def pipeline_state(self, tile: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def pipeline_state(self, tile: SSAValue) -> tuple[Value, Value]:
         """The stage of a tile, and the parity of the phase in which it is used."""
         k, stages = self.k, self.shape.stages
         return k.rem(tile, stages), k.rem(k.div(tile, stages), 2)

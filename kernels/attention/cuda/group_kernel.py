@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.accumulators import PackAccumulatorsOp
 from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import FillFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment import FillFragmentOp
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
 from mlirt.dialects.kernel.transaction_barrier import MbarrierArriveOp, MbarrierWaitOp
 from mlirt.dialects.kernel.warpgroup import (
@@ -33,6 +33,10 @@ from mlirt.kernels.attention.cuda.group_copies import GroupMemory
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import Access, store_fragment
+from mlirt.kernels.lib.language.words import extent, place, static_range, stride
 
 _LINE = 64  # elements
 _STEP = 16  # keys of a left fragment
@@ -49,8 +53,8 @@ class GroupKernel(FlashSoftmax):
         element: Attribute,
         columns: int,
         memory: GroupMemory,
-        group: SSAValue,
-        thread: SSAValue,
+        group: Value,
+        thread: Value,
         zero_masked: bool,
     ) -> None:
         super().__init__(k, shape, element, thread, zero_masked)
@@ -65,20 +69,19 @@ class GroupKernel(FlashSoftmax):
         )
         return self.normalized(results, total)
 
+    @kernel
     def _one_after_the_other(self, tiles: Range, scores: FlashScores) -> tuple[SSAValue, SSAValue]:
         """`for each tile { scores; weights; results += weights * values }`."""
-        k = self.k
-
-        def body(tile: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            state = self.memory.pipeline_state(tile)
-            score = self._score(k.value(WarpgroupAccumulatorsOp(self._start_products(state))), scores, tile, tiles)
-            added = self.step(score, carried, scores.scale, state)
+        results, largest, total = self.start(lines(self.columns) // 2)
+        for tile in range(tiles.count):
+            state = self.memory.pipeline_state(place(tile))
+            products = emit(WarpgroupAccumulatorsOp(self._start_products(state)))
+            score = self._score(products, scores, place(tile), tiles)
+            results, largest, total = self.step(score, [results, largest, total], scores.scale, state)
             self._give_back(state[0])
-            return added
-
-        results, _, total = k.loop(tiles.count, self.start(lines(self.columns) // 2), body)
         return results, total
 
+    @kernel
     def _overlapping(self, tiles: Range, scores: FlashScores) -> tuple[SSAValue, SSAValue]:
         """The scores of a tile are under way before the values of the tile before it.
 
@@ -87,35 +90,30 @@ class GroupKernel(FlashSoftmax):
                                 new weights; wait for the results; results *= falls }
         results += weights * values
         """
-        k, memory = self.k, self.memory
-        first, results = k.constant(0), self.start(lines(self.columns) // 2)
-        score = k.value(WarpgroupAccumulatorsOp(self._start_products(memory.pipeline_state(first))))
-        weighed = self.weigh(self._score(score, scores, first, tiles), results[1], results[2], scores.scale)
-        packed = self._packed(weighed.weights)
-
-        def body(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            results, largest, total, *packed = carried
-            tile, before = k.add(number, 1), memory.pipeline_state(number)
-            products = self._start_products(memory.pipeline_state(tile))
+        memory, (results, largest, total) = self.memory, self.start(lines(self.columns) // 2)
+        products = emit(WarpgroupAccumulatorsOp(self._start_products(memory.pipeline_state(place(0)))))
+        weighed = self.weigh(self._score(products, scores, place(0), tiles), largest, total, scores.scale)
+        largest, total, packed = weighed.largest, weighed.total, self._packed(weighed.weights)
+        rest = tiles.count - 1
+        for number in range(rest):
+            tile, before = place(number + 1), memory.pipeline_state(place(number))
+            started = self._start_products(memory.pipeline_state(tile))
             results = self._start_values(results, packed, before)
-            score = k.value(WarpgroupAccumulatorsOp(products, self.group_shape.keys // _LINE))
-            weighed = self.weigh(self._score(score, scores, tile, tiles), largest, total, scores.scale)
-            results = self.scaled(k.value(WarpgroupAccumulatorsOp(results)), weighed.falls)
+            score = emit(WarpgroupAccumulatorsOp(started, self.group_shape.keys // _LINE))
+            added = self.weigh(self._score(score, scores, tile, tiles), largest, total, scores.scale)
+            results = self.scaled(emit(WarpgroupAccumulatorsOp(results)), added.falls)
             self._give_back(before[0])
-            return [results, weighed.largest, weighed.total, *self._packed(weighed.weights)]
-
-        rest = k.sub(tiles.count, 1)
-        carried = [results[0], weighed.largest, weighed.total, *packed]
-        results, _, total, *packed = k.loop(rest, carried, body)
-        return k.value(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
+            largest, total, packed = added.largest, added.total, self._packed(added.weights)
+        return emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
 
     def _score(self, products: SSAValue, scores: FlashScores, tile: SSAValue, tiles: Range) -> SSAValue:
         return self.limited(scores.scores(products, tile), scores, tile, tiles)
 
+    @kernel
     def _give_back(self, stage: SSAValue) -> None:
         """Nobody in this warpgroup reads a stage any more."""
-        leads = self.k.compare("eq", self.k.rem(self.thread, WARPGROUP), 0)
-        self.k.when(leads, lambda: _ignore(self.k.insert(MbarrierArriveOp(self.memory.empty, stage))))
+        if self.thread % WARPGROUP == 0:
+            self.k.insert(MbarrierArriveOp(self.memory.empty, stage))
 
     def _start_products(self, state: Stage) -> SSAValue:
         """Queries times the keys of a stage."""
@@ -150,32 +148,27 @@ class GroupKernel(FlashSoftmax):
     def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
         return self.k.value(WarpgroupAccumulatorsOp(self._start_values(results, self._packed(weights), stage)))
 
+    @kernel
     def write(
-        self, results: SSAValue, op: AttentionOp, out: Walk, first: SSAValue, batch: Sequence[SSAValue], wide: bool
+        self, results: SSAValue, op: AttentionOp, out: Walk, first: Value, batch: Sequence[SSAValue], wide: bool
     ) -> None:
         """Store the results; with `wide` a thread's neighbouring ones are one access."""
         k, per_row = self.k, lines(self.columns) // 4
         joined = k.value(JoinColumnsOp(results, _WIDTH))
-        base, buffer = batch_offset(k, batch, out), k.buffer(op.output, out.offset)
-        column = k.mul(k.rem(self.lane, 4), _WIDTH)
-        for half in range(2):
-            query = k.add(k.add(first, self.first_row), k.add(k.div(self.lane, 4), 8 * half))
-            exists = None
-            if not isinstance(op.queries, int) or op.queries % self.group_shape.queries:
-                exists = k.compare("slt", query, k.size(op.queries))
-            row = k.add(base, k.mul(query, k.stride(out.query)))
-            for piece in range(per_row // _WIDTH):
-                here = k.add(column, 4 * _WIDTH * piece)
-                part = k.value(FragmentPartOp(joined, half * per_row + _WIDTH * piece, _WIDTH))
-                inside = exists
-                if 4 * _WIDTH * (piece + 1) > self.columns:
-                    inside = k.both(exists, k.compare("slt", here, self.columns))
-                at = k.add(row, k.mul(here, k.stride(out.column)))
-                store = StoreFragmentOp(self._rounded(part, op), buffer, at, range(_WIDTH), wide=wide)
-                if inside is None:
-                    k.insert(store)
-                else:
-                    k.when(inside, lambda store=store: _ignore(k.insert(store)))
+        base, output = batch_offset(k, batch, out), k.buffer(op.output, out.offset)
+        column = self.lane % 4 * _WIDTH
+        is_whole = isinstance(op.queries, int) and op.queries % self.group_shape.queries == 0
+        for half in static_range(2):
+            query = first + self.first_row + (self.lane // 4 + 8 * half)
+            exists = is_whole or query < extent(op.queries)
+            row = base + query * stride(out.query)
+            for piece in static_range(per_row // _WIDTH):
+                here = column + 4 * _WIDTH * piece
+                part = emit(FragmentPartOp(joined, half * per_row + _WIDTH * piece, _WIDTH))
+                inside = exists and (4 * _WIDTH * (piece + 1) <= self.columns or here < self.columns)
+                at, rounded = row + here * stride(out.column), self._rounded(part, op)
+                if inside:
+                    store_fragment(rounded, output, at, Access(static_range(_WIDTH), wide=wide))
 
     def _rounded(self, part: SSAValue, op: AttentionOp) -> SSAValue:
         k, element = self.k, element_of(op.output.type)
@@ -184,7 +177,3 @@ class GroupKernel(FlashSoftmax):
             (value,) = rounded.body.block.args
             k.insert(YieldOp(operands=[[k.scalars(element).cast(value, f32)]]))
         return k.value(rounded)
-
-
-def _ignore(op: object) -> None:
-    """For what is only inserted."""

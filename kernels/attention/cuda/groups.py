@@ -27,6 +27,7 @@ from mlirt.kernels.attention.cuda.group_kernel import GroupKernel
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, group_shapes
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
+from mlirt.kernels.lib.language import build, kernel, value_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -80,7 +81,7 @@ def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering)
         Boxes.of(k, one, mapped(one, op.batch, lowering), *height) for one, height in zip(rows, heights, strict=True)
     )
     memory = GroupMemory(k, element, shape, (query, key, value))
-    memory.initialise(thread)
+    build(k, memory.initialise, value_of(thread))
     k.insert(BarrierOp())
     tile, batch = place_of(k, op, shape)
     first = k.mul(tile, shape.queries)
@@ -91,21 +92,22 @@ def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering)
     group = k.value(WarpValueOp(k.div(thread, WARPGROUP)))
     group.name_hint = "group"
 
-    def copy() -> None:
-        _set_registers(k, shape, 0)
-        leads = k.compare("eq", k.rem(thread, WARPGROUP), 0)
-        k.when(leads, lambda: memory.fill(batch, first, tiles.count))
+    @kernel
+    def copy_or_multiply() -> None:
+        if group == shape.groups:
+            _set_registers(k, shape, 0)
+            if thread % WARPGROUP == 0:
+                memory.fill(batch, first, tiles.count)
+        else:
+            _set_registers(k, shape, 1)
+            columns, zero_masked = heads.values.width, bool(op.zero_masked.value.data)
+            multiplied = GroupKernel(k, shape, element, columns, memory, group, thread, zero_masked)
+            thread_query = first + multiplied.first_row + multiplied.lane // 4
+            scores = FlashScores(k, op, shape, heads.walks.extras, batch, thread_query, multiplied.lane)
+            results = multiplied.results(tiles, scores)
+            multiplied.write(results, op, heads.walks.out, first, batch, _writes_wide(op, heads, lowering))
 
-    def multiply() -> None:
-        _set_registers(k, shape, 1)
-        columns, zero_masked = heads.values.width, bool(op.zero_masked.value.data)
-        kernel = GroupKernel(k, shape, element, columns, memory, group, thread, zero_masked)
-        thread_query = k.add(k.add(first, kernel.first_row), k.div(kernel.lane, 4))
-        scores = FlashScores(k, op, shape, heads.walks.extras, batch, thread_query, kernel.lane)
-        results = kernel.results(tiles, scores)
-        kernel.write(results, op, heads.walks.out, first, batch, _writes_wide(op, heads, lowering))
-
-    k.either(k.compare("eq", group, shape.groups), copy, multiply)
+    build(k, copy_or_multiply)
     k.function.attributes["architecture"] = StringAttr(HOPPER)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)

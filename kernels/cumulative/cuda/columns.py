@@ -20,12 +20,14 @@ from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, SharedOp, ThreadIdOp
 from mlirt.dialects.running_totals import CumulativeKind
-from mlirt.dialects.symbolic import ceil_div, product
+from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.cumulative.cuda.scan_kernel import computed
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.words import ceil_div, place
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -116,18 +118,22 @@ class _Columns:
         self.starts = [self.code.linear(operand, indices) for operand in range(2)]
         self.steps = [self.code.step(operand, len(self.outer)) for operand in range(2)]
         self.totals = k.value(SharedOp(plan.along * plan.across * plan.vector, scalar_type(self.wide)))
-        start = [self.neutral] * plan.vector
-        length = known(self.length)
-        if length is not None and length <= plan.rows:
-            self._rows(k.constant(0), start)
-        else:
-            count = k.ceil_div(self.length, plan.rows)
-            k.loop(count, start, lambda step, before: self._rows(k.mul(step, plan.rows), before))
+        build(k, self._all_rows, [self.neutral] * plan.vector)
         sizes = [stored_bytes(value.type) for value in (self.op.input, self.op.output)]
         if all(isinstance(size, int) and size < _INT32_LIMIT for size in sizes):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         grid = [product([*self.outer[:-1], blocks]), 1, 1]
         k.finish(self.op, grid=grid, block=[max(32, plan.across * plan.along)])
+
+    @kernel
+    def _all_rows(self, before: list[SSAValue]) -> None:
+        """`before` is what no row comes to."""
+        length, rows = known(self.length), self.plan.rows
+        if length is not None and length <= rows:
+            self._rows(place(0), before)
+        else:
+            for step in range(ceil_div(self.length, rows)):
+                before = self._rows(place(step * rows), before)
 
     def _rows(self, first: SSAValue, before: Sequence[SSAValue]) -> list[SSAValue]:
         """Do some rows of the block; returns all that came up to their end."""
@@ -150,8 +156,8 @@ class _Columns:
             left = [k.select(is_before, a, b) for a, b in zip(before, left, strict=True)]
         k.insert(BarrierOp())
         results = [left, *(self._combined(left, run) for run in runs)]
-        for place, values in zip(places, results if self.op.exclusive.value.data else results[1:], strict=False):
-            self._store(values, place)
+        for row, values in zip(places, results if self.op.exclusive.value.data else results[1:], strict=False):
+            self._store(values, row)
         return list(before)
 
     def _combined(self, a: Sequence[SSAValue], b: Sequence[SSAValue]) -> list[SSAValue]:

@@ -9,21 +9,17 @@ parallel (.., blocks, rows, chunks of pixels) {
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.arith import IndexCastOp
-from xdsl.dialects.builtin import IndexType, UnitAttr
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.gather import GatherOp
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import channels, dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
+from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.tile_words import tasks
+from mlirt.kernels.lib.language.words import extent, place, stride
 from mlirt.kernels.lib.loops.block_lanes import surplus, zero
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
@@ -73,7 +69,7 @@ def lower(op: GatherOp, lowering: Lowering) -> bool:
     lanes = Lanes(
         dims(op.data.type)[1], source, result, count % result if surplus(op.output.type) is not None else result
     )
-    _Channels(k, code, table, lanes, steps).write(zero(k, element_of(op.output.type)))
+    build(k, _gathered, code, table, lanes, steps, value_of(zero(k, element_of(op.output.type))))
     k.finish(op)
     return True
 
@@ -101,56 +97,30 @@ def _table(count: int, lanes: int, indices: Array) -> Array:
     return found
 
 
-class _Channels:
-    """The kernel of one gather; `steps` lead to the next lane and to the next block of the data."""
+@kernel
+def _gathered(code: NestCode, table: Value, lanes: Lanes, steps: tuple[Dim, Dim], nothing: Value) -> None:
+    """`steps` lead to the next lane and to the next block of the data; lanes that are not in use are `nothing`."""
+    last = extent((lanes.blocks - 1) * steps[1] + (lanes.source - 1) * steps[0])
+    to_lane, to_block = stride(steps[0]), stride(steps[1])
+    extents, x, y = code.nest.extents, code.pointer(0), code.pointer(1)
 
-    def __init__(
-        self,
-        k: KernelBuilder,
-        code: NestCode,
-        table: SSAValue,
-        lanes: Lanes,
-        steps: tuple[Dim, Dim],
-    ) -> None:
-        self.k, self.code, self.table, self.lanes = k, code, table, lanes
-        self.last = k.size((lanes.blocks - 1) * steps[1] + (lanes.source - 1) * steps[0])
-        self.steps: tuple[Stride, Stride] = (k.stride(steps[0]), k.stride(steps[1]))
-
-    def write(self, nothing: SSAValue) -> None:
-        k, extents = self.k, self.code.nest.extents
-        pixels = k.size(extents[-1])
-        tasks = ParallelOp([*(k.size(extent) for extent in extents[:-1]), k.size(ceil_div(extents[-1], _CHUNK))])
-        tasks.attributes["workers"] = UnitAttr()
-        blocks = k.size(extents[[1 in group for group in self.code.nest.groups].index(True)])
-        with k.inside(tasks.body.block):
-            *outer, chunk = tasks.body.block.args
-            start = k.named(k.mul(chunk, _CHUNK), "start")
-            length = k.named(k.min(k.sub(pixels, start), _CHUNK), "length")
-            block = self.code.original(1, outer)
-            is_last = k.compare("eq", k.add(block, 1), blocks)
-            places = [self._place(k.add(k.mul(block, self.lanes.result), lane)) for lane in range(self.lanes.result)]
-
-            def pixel(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-                self._pixel([*outer, k.add(start, number)], places, is_last, nothing)
-                return []
-
-            k.loop(length, [], pixel, ["pixel"])
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(tasks)
-
-    def _pixel(self, at: Sequence[SSAValue], places: Sequence[SSAValue], is_last: SSAValue, nothing: SSAValue) -> None:
-        """The lanes of a pixel; those of the last block that are not in use are zero."""
-        k, pointer = self.k, self.code.pointer(0)
-        first, to = self.code.linear(0, at), self.code.linear(1, at)
-        found = [k.value(LoadOp(pointer, [k.add(first, place)], [1])) for place in places]
-        for lane, value in enumerate(found):
-            kept = value if lane < self.lanes.last else k.select(is_last, nothing, value)
-            k.insert(StoreOp(kept, self.code.pointer(1), [k.add(to, lane)], [1]))
-
-    def _place(self, lane: SSAValue) -> SSAValue:
+    def place_of(lane: Value) -> Value:
         """Where the data of a lane of the result lie, from the first channel of a pixel on."""
-        k = self.k
-        channel = k.value(IndexCastOp(k.value(LoadOp(self.table, [lane], [1])), IndexType()))
-        block, within = k.div(channel, self.lanes.source), k.rem(channel, self.lanes.source)
-        place = k.add(k.mul(block, self.steps[1]), k.mul(within, self.steps[0]))
-        return k.named(k.max(k.min(place, self.last), 0), "place")  # as it is, but now nothing can lie outside
+        channel = builder().from_integer(table[lane])
+        block, within = channel // lanes.source, channel % lanes.source
+        at = max(min(block * to_block + within * to_lane, last), 0)  # as it is, but now nothing can lie outside
+        return place(at)
+
+    pixels = extent(extents[-1])
+    for *outer, chunk in tasks([*extents[:-1], ceil_div(extents[-1], _CHUNK)]):
+        start = chunk * _CHUNK
+        length = min(pixels - start, _CHUNK)
+        block, blocks = code.original(1, outer), extent(extents[[1 in group for group in code.nest.groups].index(True)])
+        is_last = block + 1 == blocks
+        sources = [place_of(block * lanes.result + lane) for lane in range(lanes.result)]
+        for pixel in range(length):
+            at = [*outer, start + pixel]
+            first, to = code.linear(0, at), code.linear(1, at)
+            found = [x[first + source] for source in sources]
+            for lane, value in enumerate(found):
+                y[to + lane] = nothing if lane >= lanes.last and is_last else value

@@ -55,8 +55,10 @@ _SIGNS = {
 
 
 def operate(name: str, a: Any, b: Any) -> Any:
-    """`a + b` and its like, and comparisons."""
-    type_ = _type_of(a, b)
+    """`a + b` and its like, and comparisons. Lists are Python's, also those of values of the run."""
+    type_ = _type_of(a, b) if is_run_time(a) or is_run_time(b) else None
+    if name in _COMPARISONS and type_ is None and types_of((a, b)):
+        raise TypeError("expected numbers on both sides of a comparison, not lists of values of the run")
     if name in _COMPARISONS:
         compute, word = _COMPARISONS[name]
         return compute(a, b) if type_ is None else _compare(word, a, b, type_)

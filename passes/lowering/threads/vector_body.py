@@ -49,6 +49,8 @@ class VectorBody(ThreadBody):
         """Copy an op, once for each element where that makes a difference."""
         if isinstance(op, LoadOp | StoreOp) and self.loop.is_contiguous(op):
             self._access(op)
+        elif isinstance(op, LoadOp) and not self.loop.differs(op):
+            self._load_once(op)
         elif not self.loop.differs(op):
             super().op(op)
         elif isinstance(op, ReduceOp):
@@ -65,6 +67,15 @@ class VectorBody(ThreadBody):
             for own in self.elements:
                 copy = self.code.insert(op.clone({**self.mapping, **own}))
                 own.update(zip(op.results, copy.results, strict=True))
+
+    def of(self, value: SSAValue) -> SSAValue:
+        """The copy of a value; of one that differs the first one, for an index with a stride of 0."""
+        return self.mapping.get(value, self.elements[0].get(value, value))
+
+    def _load_once(self, op: LoadOp) -> None:
+        """A load that all elements share. An index with a stride of 0 may differ: any of its copies will do."""
+        copy = self.code.insert(op.clone({one: self.of(one) for one in op.operands}))
+        self.mapping[op.result] = copy.result
 
     def each(self, value: SSAValue) -> list[SSAValue]:
         """The copies of a value."""

@@ -76,3 +76,34 @@ kernel.func @rows(%x: memref<?xf32>, %y: memref<?xf32>) {
   }
   kernel.return
 }
+
+// -----
+
+// Threads do four neighbours each. A load whose index has a stride of 0 is one for all of them, although the index differs
+// from one to the next: any of its values will do.
+// CHECK:       kernel.func @shared(
+// CHECK:         [[J:%j.*]] = arith.addi
+// CHECK:         %v = kernel.load %x{{\[}}[[J]]] strides [0]
+// CHECK-NOT:     kernel.load %x
+// CHECK:         %w = kernel.load_fragment %x
+func.func @main(%x: tensor<65536xf32>) -> tensor<65536xf32> {
+  %a = plan.input %x : tensor<65536xf32> -> !plan.memory
+  %b = plan.buffer {bytes = #plan.expression<"262144">} : !plan.memory
+  plan.launch %a, %b {kernel = @shared, args = [#plan.pointer<0, "0">, #plan.pointer<1, "0">]} : !plan.memory, !plan.memory
+  %y = plan.output %b : !plan.memory -> tensor<65536xf32>
+  func.return %y : tensor<65536xf32>
+}
+kernel.func @shared(%x: memref<?xf32>, %y: memref<?xf32>) {
+  %n = arith.constant 65536 : index
+  %three = arith.constant 3 : index
+  kernel.parallel (%n) {
+  ^bb0(%i: index):
+    %j = arith.addi %i, %three : index
+    %v = kernel.load %x [%j] strides [0] : memref<?xf32> -> f32
+    %w = kernel.load %x [%i, %j] strides [1, 0] : memref<?xf32> -> f32
+    %s = arith.addf %v, %w : f32
+    kernel.store %s, %y [%i] strides [1] : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.return
+}

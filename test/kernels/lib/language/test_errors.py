@@ -56,6 +56,12 @@ def _(y: Any, n: Any) -> None:
     y[n] = pi
 
 
+@case("expected numbers on both sides of a comparison, not lists of values of the run")
+def _(y: Any, n: Any) -> None:
+    if [n] == [n]:  # here
+        y[0] = 1.0
+
+
 @case("expected no `else` of a loop")
 def _(y: Any, n: Any) -> None:
     for i in range(n):

@@ -174,3 +174,16 @@ def test_sizes_of_the_host_program_are_arguments_on_a_cpu_and_numbers_on_a_gpu()
 
     assert "to %" in text_of(read(sizes, MEMORY))
     assert "arith.constant 3" in text_of(read(sizes, MEMORY, target="cuda"))
+
+
+def test_lists_of_values_of_the_run_are_joined_as_python_does() -> None:
+    @kernel
+    def joined(y: Any, n: Any) -> None:
+        first, second, last = [n, n + 1], [n + 2], (n, 0)
+        places = first + second
+        for number, one in enumerate((*places, *places, *last)):
+            y[one] = y[one] + float(number + 1)
+
+    y = np.zeros(6, np.float32)
+    run(read(joined, MEMORY, INDEX), y, 3)
+    assert y.tolist() == [8.0, 0.0, 0.0, 12.0, 7.0, 9.0]
