@@ -88,7 +88,7 @@ def dequantize_affine(net: Network, call: Call) -> Value:
 
 
 @aten_op("_int_mm.default")
-def product_of_bytes(net: Network, call: Call) -> Value:
+def product_of_int8(net: Network, call: Call) -> Value:
     """int8 times int8 as exact int32 sums."""
     return layers.matrix_multiply(net, call.value("self"), call.value("mat2"))
 

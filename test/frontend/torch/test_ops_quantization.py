@@ -63,7 +63,7 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "chosen by the run": _chosen,
     "chosen of positive numbers": lambda x: _chosen(x.abs() + 1),
     "symmetric, chosen": lambda x: Q.choose_qparams_symmetric.tensor(x, -127, 127, 1e-5, torch.int8),
-    "product of bytes": lambda x: torch._int_mm(
+    "product of int8": lambda x: torch._int_mm(
         (x.reshape(-1, 20)[[0, 1, 2] * 6] * 9).to(torch.int8), torch.ones(20, 8, dtype=torch.int8)
     ),
 }
