@@ -207,6 +207,7 @@ def timm_models() -> list[ModuleCase]:
 
 def language() -> list[ModuleCase]:
     """Networks of transformers, with few layers."""
+    with_operators()
     import transformers as t
 
     small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}

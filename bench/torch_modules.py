@@ -18,7 +18,8 @@ no module   the module cannot be made or run by PyTorch here
 differs     other numbers, shapes or types
 exception, internal, crash, hang: as in the other fuzzes
 
-`--group written` takes the modules of `torch_written_modules`, of which some are refused; `--unseen` the networks of
+`--group written` takes the modules of `torch_written_modules`, of which some are refused, `--group further` those of
+`torch_further_modules`; `--unseen` the networks of
 torchvision, timm and transformers that no case names. The exit status is 1 where
 fewer modules than `--least` are right by all ways, or one differs or ends otherwise than in an error of one line.
 """
@@ -44,7 +45,8 @@ import torch
 from gpu_zoo_modules import fill_zero_weights, settle
 from isolated_case import BAD, Case, Limits, run_isolated, said_by
 from torch_closeness import difference
-from torch_module_cases import GROUPS, ModuleCase
+from torch_further_modules import further
+from torch_module_cases import GROUPS, ModuleCase, image
 from torch_unseen_modules import unseen
 from torch_written_modules import written
 
@@ -72,7 +74,7 @@ class Way:
         return ("torch.compile" if self.by_backend else "compile") + (" dynamic" if self.dynamic else "")
 
 
-ALL_GROUPS = {**GROUPS, "written": written}
+ALL_GROUPS = {**GROUPS, "written": written, "further": further}
 WAYS = [Way(by_backend, dynamic) for by_backend in (False, True) for dynamic in (False, True)]
 
 
@@ -166,6 +168,16 @@ def chosen(groups: list[str], only: str, is_unseen: bool) -> Iterator[tuple[str,
                 yield group, case
 
 
+def _warm_up(target: str) -> None:
+    """Import what each child needs, by one small engine of each function."""
+    module: Any = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()).eval()
+    inputs: tuple[Any, ...] = (torch.randn(2, 3),)
+    case = ModuleCase("first", torch.nn.Identity, image(3), ({},))
+    for way in (Way(False, False), Way(True, False)):
+        with torch.no_grad():
+            _compiled(case, module, way, target, inputs)(*inputs)
+
+
 def main() -> int:
     """The command."""
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -178,6 +190,7 @@ def main() -> int:
     flags.add_argument("--seconds", type=float, default=200.0, help="processor time of one module by one way")
     given = flags.parse_args()
     torch.set_num_threads(1)
+    _warm_up(given.target)
     ways = [way for way in WAYS if re.search(given.ways, way.name)]
     counts: dict[str, Counter[str]] = {way.name: Counter() for way in ways}
     right = total = 0

@@ -10,7 +10,6 @@ import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import torch
@@ -114,14 +113,15 @@ def decomposed(program: Any) -> Any:
             raise UnsupportedError(f"torch.export cannot trace the module: {_text(error)}") from error
 
 
-@cache
 def kept_operators() -> list[Any]:
-    """The operators that need not be decomposed, as they have handlers; other versions of PyTorch lack some of them."""
+    """The operators that need not be decomposed, as they have handlers.
+
+    Other versions of PyTorch lack some of them, and those of other libraries are there once these have been imported.
+    """
     found: list[Any] = []
     for name in supported_operators():
-        _, base, overload = name.split(".")
-        packet = getattr(torch.ops.aten, base, None)
-        operator = getattr(packet, overload, None)
+        space, base, overload = name.split(".")
+        operator = getattr(getattr(getattr(torch.ops, space), base, None), overload, None)
         found += [operator] if operator is not None else []
     return found
 

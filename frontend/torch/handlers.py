@@ -28,9 +28,15 @@ _HANDLERS: dict[str, Handler] = {}
 def aten_op(*names: str) -> Callable[[AnyHandler], AnyHandler]:
     """Register a handler for overloads such as `add.Tensor`."""
 
+    return torch_op(*(f"aten.{name}" for name in names))
+
+
+def torch_op(*names: str) -> Callable[[AnyHandler], AnyHandler]:
+    """Register a handler for overloads of any library of operators, such as `torchao.quantize_affine.default`."""
+
     def register(handler: AnyHandler) -> AnyHandler:
         for name in names:
-            _HANDLERS[f"aten.{name}"] = handler
+            _HANDLERS[name] = handler
         return handler
 
     return register

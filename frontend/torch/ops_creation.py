@@ -30,6 +30,7 @@ def _base(call: Call) -> str:
     "new_ones.default",
     "new_full.default",
     "empty.memory_format",
+    "empty_strided.default",
     "empty_like.default",
     "new_empty.default",
     "scalar_tensor.default",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from mlirt.dialects.broadcasting import common_length
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import is_bool
+from mlirt.dialects.tensor_types import is_bool, is_float
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.data_dependent_sizes import coordinates, true_positions
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.torch.call import Call
 from mlirt.frontend.torch.handlers import aten_op
+from mlirt.frontend.torch.neutral_numbers import neutral_number
 from mlirt.frontend.torch.truth_values import as_bool
 
 _REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
@@ -52,13 +54,31 @@ def scatter(net: Network, call: Call) -> Value:
         source = call.value("src")
         updates = layers.slice_of(net, source, [0] * source.rank, index.dims)
     reduction = "add" if call.operator == "aten.scatter_add.default" else "none"
-    if "reduce" in call.arguments:
-        kind = call.text("reduce")
-        if kind not in _REDUCTIONS or not call.flag("include_self"):
-            raise call.unsupported(f"the reduction {kind!r} with include_self={call.flag('include_self')} is not known")
-        reduction = _REDUCTIONS[kind]
     axis = call.axis("dim", x.rank)
+    if "reduce" in call.arguments:
+        return _reduced(net, call, x, index, updates, axis)
     return net.emit("scatter", [x, index, updates], mode="element", axis=axis, reduction=reduction)
+
+
+def _reduced(net: Network, call: Call, x: Value, index: Value, updates: Value, axis: int) -> Value:
+    """Elements that meet at a place, with what is there already, unless `include_self` is false."""
+    kind, own = call.text("reduce"), call.flag("include_self")
+    reduction = _REDUCTIONS.get("sum" if kind == "mean" else kind)
+    if reduction is None:
+        raise call.unsupported(f"the reduction {kind!r} is not known")
+    ones = layers.expand(net, layers.scalar_like(net, 1, updates), updates.dims)
+    start = layers.expand(net, layers.scalar_like(net, 1 if own else 0, x), x.dims)
+    needs_count = kind == "mean" or not own
+    settings = {"mode": "element", "axis": axis}
+    count = net.emit("scatter", [start, index, ones], reduction="add", **settings) if needs_count else None
+    if count is not None and not own:
+        nothing = layers.scalar_like(net, 0, count)
+        x = layers.select(net, layers.binary(net, "greater", count, nothing), neutral_number(net, kind, x), x)
+    found = net.emit("scatter", [x, index, updates], reduction=reduction, **settings)
+    if kind != "mean" or count is None:
+        return found
+    count = layers.binary(net, "max", count, layers.scalar_like(net, 1, count))
+    return layers.binary(net, "div" if is_float(x.element) else "floor_div", found, count)
 
 
 @dataclass(frozen=True)
@@ -181,9 +201,8 @@ def masked_select(net: Network, call: Call) -> Value:
 
 @aten_op("_embedding_bag.default", "_embedding_bag_forward_only.default")
 def embedding_bag(net: Network, call: Call) -> Sequence[Value]:
-    """Sums or means of rows: a product of the rows with a matrix that says which bag each belongs to."""
-    if call.integer("mode") > 1 or call.integer("padding_idx") >= 0:
-        raise call.unsupported("only sums and means of bags without padding are computed")
+    """Sums, means or maxima of rows: products with a matrix that says which bag each belongs to, or its mask."""
+    mode, padding = call.integer("mode"), call.integer("padding_idx")
     rows = net.emit("gather", [call.value("weight"), call.value("indices")], mode="default", axis=0)
     offsets = layers.cast(net, call.value("offsets"), "int64")
     count, bags = rows.dims[0], call.result_dims[0]
@@ -198,14 +217,31 @@ def embedding_bag(net: Network, call: Call) -> Sequence[Value]:
     )
     numbers = layers.reshape(net, layers.counting(net, "int64", bags), [bags, 1])
     weights = layers.cast(net, layers.binary(net, "equal", numbers, bag), rows.element)
+    if padding >= 0:
+        places = layers.reshape(net, call.value("indices"), [1, count])
+        kept = layers.unary(net, "not", layers.binary(net, "equal", places, layers.scalar_like(net, padding, places)))
+        weights = layers.binary(net, "prod", weights, layers.cast(net, kept, weights.element))
+    if mode == 2:
+        return [_largest_of_bags(net, rows, weights)]
     sample = call.optional("per_sample_weights")
     if sample is not None:
         weights = layers.binary(net, "prod", weights, layers.reshape(net, sample, [1, count]))
     total = layers.matrix_multiply(net, weights, rows)
-    if call.integer("mode") == 1:
+    if mode == 1:
         size = layers.reduce(net, "sum", weights, [1])
         total = layers.binary(net, "div", total, layers.binary(net, "max", size, layers.scalar_like(net, 1, size)))
     return [total]
+
+
+def _largest_of_bags(net: Network, rows: Value, belongs: Value) -> Value:
+    """The largest of each column among the rows of each bag; 0 for a bag without rows."""
+    nothing = layers.scalar_like(net, 0.0, belongs)
+    inside = layers.unsqueeze(net, layers.binary(net, "greater", belongs, nothing), [2])
+    rows = layers.unsqueeze(net, rows, [0])
+    masked = layers.select(net, inside, rows, layers.scalar_like(net, -math.inf, rows))
+    found = layers.reduce(net, "max", masked, [1], keep_dims=False)
+    is_empty = layers.binary(net, "equal", layers.reduce(net, "max", belongs, [1]), nothing)
+    return layers.select(net, is_empty, nothing, found)
 
 
 @aten_op("one_hot.default")

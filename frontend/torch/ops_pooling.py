@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.frontend.importing import layers, pooling
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.places_of_maxima import places_of_maxima
@@ -72,9 +72,7 @@ def average_pool(net: Network, call: Call) -> Value:
         result = layers.binary(net, "prod", mean, layers.scalar_like(net, factor, mean))
     else:
         excludes = not call.flag("count_include_pad")
-        result = pooling.pool(
-            net, x, "average", sizes, geometry, ceil_mode=ceil_mode, excludes_padding=excludes
-        )
+        result = pooling.pool(net, x, "average", sizes, geometry, ceil_mode=ceil_mode, excludes_padding=excludes)
     return layers.reshape(net, result, call.result_dims)
 
 
@@ -117,9 +115,7 @@ def _parts_reduced(net: Network, call: Call, x: Value, axis: int, count: Dim, ki
     if whole * count == length:
         apart = layers.reshape(net, x, [*x.dims[:axis], count, whole, *x.dims[axis + 1 :]])
         return layers.reduce(net, kind, apart, [axis + 1], keep_dims=False)
-    if not isinstance(length, int):
-        raise call.unsupported(f"the length {length} is not certainly a multiple of {count}; fix it when exporting")
-    edges = [(k * length // count, -(-(k + 1) * length // count)) for k in range(count)]
+    edges = [(floor_div(k * length, count), ceil_div((k + 1) * length, count)) for k in range(count)]
     parts = [layers.reduce(net, kind, layers.along(net, x, axis, low, high - low), [axis]) for low, high in edges]
     return layers.concatenate(net, parts, axis)
 

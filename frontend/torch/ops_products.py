@@ -128,16 +128,39 @@ def distances(net: Network, call: Call) -> Value:
     """The p-norm of the difference of each row of the first and each row of the second."""
     a, b, p = call.value("x1"), call.value("x2"), call.real("p")
     rows, columns = layers.unsqueeze(net, a, [a.rank - 1]), layers.unsqueeze(net, b, [b.rank - 2])
-    difference = layers.binary(net, "sub", rows, columns)
-    axis = [difference.rank - 1]
-    absolute = layers.unary(net, "abs", difference)
+    return _norm_of_last(net, layers.binary(net, "sub", rows, columns), p)
+
+
+@aten_op("_pdist_forward.default")
+def distances_of_pairs(net: Network, call: Call) -> Value:
+    """The p-norm of the difference of each two rows of a matrix, each pair once."""
+    x, p = call.value("self"), call.real("p")
+    if not isinstance(x.dims[0], int):
+        raise call.unsupported("the number of its rows must be known when the engine is built")
+    left, right = (
+        net.emit("gather", [x, net.constant(places.astype(np.int64))], mode="default", axis=0)
+        for places in np.triu_indices(x.dims[0], 1)
+    )
+    return _norm_of_last(net, layers.binary(net, "sub", left, right), p)
+
+
+def _norm_of_last(net: Network, difference: Value, p: float) -> Value:
+    """The p-norm along the last axis, which is left out; p = 0 counts what is not 0."""
+    axis, absolute = [difference.rank - 1], layers.unary(net, "abs", difference)
     if p == math.inf:
         return layers.reduce(net, "max", absolute, axis, keep_dims=False)
-    if p not in (1.0, 2.0):
-        raise call.unsupported(f"the norm {p:g} of distances is not computed; 1, 2 and infinity are")
-    powers = absolute if p == 1.0 else layers.binary(net, "prod", difference, difference)
+    if p == 0.0:
+        nothing = layers.scalar_like(net, 0.0, absolute)
+        absolute = layers.cast(net, layers.binary(net, "greater", absolute, nothing), absolute.element)
+    exponent = layers.scalar_like(net, p, absolute)
+    powers = absolute if p in (0.0, 1.0) else layers.binary(net, "pow", absolute, exponent)
+    if p == 2.0:
+        powers = layers.binary(net, "prod", difference, difference)
     total = layers.reduce(net, "sum", powers, axis, keep_dims=False)
-    return total if p == 1.0 else layers.unary(net, "sqrt", total)
+    if p in (0.0, 1.0):
+        return total
+    root = layers.scalar_like(net, 1 / p, total)
+    return layers.unary(net, "sqrt", total) if p == 2.0 else layers.binary(net, "pow", total, root)
 
 
 @aten_op("_trilinear.default")

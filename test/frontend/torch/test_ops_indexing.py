@@ -27,6 +27,15 @@ CASES: dict[str, tuple[Any, ...]] = {
     "embedding": (nn.Embedding(5, 6), N),
     "bag of means": (nn.EmbeddingBag(5, 6, mode="mean"), N),
     "bag of sums": (nn.EmbeddingBag(5, 6, mode="sum"), N),
+    "bags of maxima": (nn.EmbeddingBag(5, 6, mode="max", padding_idx=2), N),
+    "bags with padding": (
+        lambda i, w: [
+            F.embedding_bag(i.flatten(), w, torch.tensor([0, 3, 3]), mode=mode, padding_idx=1)
+            for mode in ("sum", "mean", "max")
+        ],
+        N,
+        torch.randn(5, 6),
+    ),
     "one axis": (lambda x, i: (x[:, i], x[i], x.index_select(1, i + 1)), torch.randn(4, 5, 6), P),
     "axes apart": (lambda x, i: x[i, :, i], V[:, :3], torch.tensor([0, 1, -1])),
     "axes together": (lambda x, i: (x[:, i, i], x[:, i[:, None], i]), V, P),
@@ -41,6 +50,16 @@ CASES: dict[str, tuple[Any, ...]] = {
             torch.take_along_dim(x, i, 1),
             torch.zeros_like(x).scatter_reduce(1, i, x, "amax"),
         ),
+        torch.randn(2, 5),
+        N,
+    ),
+    "reduced where they meet": (
+        lambda x, i: [
+            y.scatter_reduce(1, i, y + 1, kind, include_self=own)
+            for y in (x, (x * 4).int())
+            for kind in ("sum", "prod", "mean", "amax", "amin")
+            for own in (True, False)
+        ],
         torch.randn(2, 5),
         N,
     ),

@@ -12,7 +12,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
 
-from torch_checks import check  # noqa: E402
+from torch_checks import assert_same, check  # noqa: E402
 
 nn: Any = torch.nn
 F: Any = torch.nn.functional
@@ -39,3 +39,13 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_module_is_right(case: str) -> None:
     module, *args = CASES[case]
     check(module, *args)
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("kind", [nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool2d])
+def test_parts_of_a_dynamic_length(kind: Any, target: str) -> None:
+    """Lengths that are no multiples of the parts, equal to them, and shorter than them."""
+    height = torch.export.Dim("height", min=2, max=40)
+    engine = check(kind((3, 5)), X, target=target, dynamic_shapes=({2: height},))
+    for length in (2, 3, 7, 31):
+        assert_same(engine, kind((3, 5)), (torch.randn(2, 3, length, 10),))

@@ -39,6 +39,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
     "bilinear": (nn.Bilinear(6, 6, 4), V, V + 1),
     "einsum": (lambda x, y: torch.einsum("bij,bkj->bik", x, y), V, V + 1),
+    "distances of pairs": (
+        lambda x: [F.pdist(x[0], p) for p in (0.0, 1.0, 2.0, 3.0, float("inf"))],
+        V.round(),
+    ),
+    "distances by other norms": (lambda x: (torch.cdist(x, x + 1, p=3), torch.cdist(x, x.round(), p=0)), V.round()),
     "distances": (lambda x: (torch.cdist(x, x + 1), torch.cdist(x, x + 1, p=1)), V),
     "linear": (nn.Linear(6, 4), V),
     "linear of a vector": (nn.Linear(6, 4), V[0, 0]),

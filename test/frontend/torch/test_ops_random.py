@@ -27,3 +27,11 @@ def test_each_run_draws_anew() -> None:
     assert abs(float(normal.std()) - 1) < 0.1
     assert abs(float(uniform.mean()) - 0.5) < 0.05
     assert 0 <= float(uniform.min()) <= float(uniform.max()) <= 1
+
+
+def test_permutations_have_each_number_once() -> None:
+    x = torch.zeros(200)
+    engine: Any = mlirt.compile(Function(lambda x: torch.randperm(200) + x.long()), (x,), target="reference")
+    one, two = engine(x), engine(x)
+    assert not torch.equal(one, two)
+    assert torch.equal(one.sort().values, torch.arange(200))
