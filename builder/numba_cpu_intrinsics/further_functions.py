@@ -25,22 +25,22 @@ from mlirt.builder.numba_cpu_intrinsics.lanewise import binary
 from mlirt.builder.numba_cpu_intrinsics.untyped import types
 
 # Below it e**x - 1 is -1 in float32; above the other one it is infinite.
-_EXPM1_LEAST, _EXPM1_MOST = -18.0, 89.0
+_MIN_EXPM1, _MAX_EXPM1 = -18.0, 89.0
 # Numbers up to this one are their own expm1, with their sign if they are zero.
 _TINY = 2.0**-25
 # Half of the angle from which on hyperbolic functions are infinite.
-_HALF_MOST = 46.0
+_MAX_HALF = 46.0
 # From here on x**2 + 1 is x**2 in float32, and the square is finite for long.
 _LARGE = 1e9
 # Powers of e up to this size, and their inverses, are normal numbers.
-_LEAST_NORMAL, _USUAL_EXPONENT = 2.0**-126, 87.0
+_MIN_NORMAL, _MAX_USUAL_EXPONENT = 2.0**-126, 87.0
 # The tangents of 3/8 and 1/8 of pi: between them an angle is taken from pi / 4, above from pi / 2.
 _STEEP, _FLAT = math.tan(3 * math.pi / 8), math.tan(math.pi / 8)
 
 
 def _expm1(x: Value) -> Value:
     """(e**r - 1) 2**n + (2**n - 1) for x = n ln 2 + r, from halves, as 2**n may be infinite where the result is not."""
-    r, rounded = split_exponent(minimum(maximum(x, x.number(_EXPM1_LEAST)), x.number(_EXPM1_MOST)))
+    r, rounded = split_exponent(minimum(maximum(x, x.number(_MIN_EXPM1)), x.number(_MAX_EXPM1)))
     half = power_of_two(rounded_integer(rounded) - 1)
     y = half.fma(exp_minus_one_near_zero(r), half - 0.5)
     return (x.intrinsic("fabs") < _TINY).choose(x, y + y)
@@ -62,7 +62,7 @@ def _odd(formula: Callable[[Value], Value]) -> Callable[[Value], Value]:
 
 def _half_angle(x: Value) -> tuple[Value, Value]:
     """2 sinh(x / 2) and 2 cosh(x / 2) for x >= 0, up to where their product is infinite."""
-    h = _expm1(minimum(x * 0.5, x.number(_HALF_MOST)))
+    h = _expm1(minimum(x * 0.5, x.number(_MAX_HALF)))
     inverse = h.number(1.0) / (h + 1.0)
     return h + h * inverse, (h + 1.0) + inverse
 
@@ -133,7 +133,7 @@ def _power(x: Value, y: Value) -> Value:
     if x.element != types.float32:
         return x.library_call("pow", y)
     exponent = _log_float64(x) * y.to(types.float64)
-    is_usual = (x.compare(">=", _LEAST_NORMAL)) & (x < math.inf) & (exponent.intrinsic("fabs") < _USUAL_EXPONENT)
+    is_usual = (x.compare(">=", _MIN_NORMAL)) & (x < math.inf) & (exponent.intrinsic("fabs") < _MAX_USUAL_EXPONENT)
     return (~is_usual).any_lane(lambda: x.library_call("pow", y), _exp_float64(exponent))
 
 

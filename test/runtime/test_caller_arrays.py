@@ -62,8 +62,10 @@ def test_a_later_run_does_not_write_into_an_array_given_before(tiny: Callable[[]
 
 def test_arrays_that_share_memory_are_not_written_early() -> None:
     whole, other, x = np.empty(8), np.empty(4), np.empty(4)
-    assert set(separate({0: whole[:5], 1: whole[4:], 2: other}, [x])) == {2}
-    assert set(separate({0: x, 1: other}, [x])) == {1}
+    given: dict[int, np.ndarray] = {0: whole[:5], 1: whole[4:], 2: other}
+    assert set(separate(given, [x])) == {2}
+    given = {0: x, 1: other}
+    assert set(separate(given, [x])) == {1}
 
 
 @pytest.mark.parametrize(("shape", "is_staged"), [((), True), ((0, 5), True), ((512,), True), ((513,), False)])

@@ -20,7 +20,7 @@ def _programs() -> list[tuple[str, str]]:
     """The public functions of each file but the shared one; each is a program of its own."""
     found: list[tuple[str, str]] = []
     for path in sorted(_FOLDER.glob("*.py")):
-        if path.stem == "common":
+        if path.stem == "engine_runs":
             continue
         functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
         found += [(path.stem, name) for name in functions if not name.startswith("_")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
@@ -145,6 +144,8 @@ def sum_no_channels(m: Match, layer: ConvolutionOp) -> Outcome:
     if dims(layer.kernel.type)[1] != 0 or not all(isinstance(length, int) for length in lengths):
         return None
     shape = [int(str(length)) for length in lengths]
+    import numpy as np  # not before it is needed: rt-opt starts without it
+
     zeros = m.constant(np.zeros(shape, numpy_dtype(element_of(layer.output.type))), of=layer)
     if layer.bias is None:
         return zeros

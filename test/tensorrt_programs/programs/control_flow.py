@@ -6,7 +6,7 @@
 
 import numpy as np
 import tensorrt as trt
-from common import Build, infer, main, numbers, same
+from engine_runs import Build, infer, main, numbers, same
 
 E = trt.ElementWiseOperation
 

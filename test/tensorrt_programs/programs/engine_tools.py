@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pycuda.driver as cuda
 import tensorrt as trt
-from common import Build, Log, infer, main, numbers, same
+from engine_runs import Build, Log, infer, main, numbers, same
 
 W, X = numbers(4, 3, 3, 3, seed=1), numbers(1, 3, 8, 8)
 

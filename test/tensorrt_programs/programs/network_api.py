@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import tensorrt as trt
-from common import EXPLICIT, Build, infer, main, numbers, same
+from engine_runs import EXPLICIT, Build, infer, main, numbers, same
 
 
 def tensors_of_a_network():

@@ -10,7 +10,7 @@ import tempfile
 import numpy as np
 import onnx
 import tensorrt as trt
-from common import Build, infer, main, numbers, same
+from engine_runs import Build, infer, main, numbers, same
 from onnx import TensorProto, helper, numpy_helper
 
 

@@ -6,7 +6,7 @@
 
 import numpy as np
 import tensorrt as trt
-from common import Build, Log, main, numbers, same
+from engine_runs import Build, Log, main, numbers, same
 
 
 def registry_of_creators():

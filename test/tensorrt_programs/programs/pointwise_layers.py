@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import tensorrt as trt
-from common import Build, main, numbers, same
+from engine_runs import Build, main, numbers, same
 
 A = trt.ActivationType
 U = trt.UnaryOperation

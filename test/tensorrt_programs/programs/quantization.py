@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pycuda.driver as cuda
 import tensorrt as trt
-from common import Build, infer, main, numbers, same
+from engine_runs import Build, infer, main, numbers, same
 
 
 def _constant(network, values):

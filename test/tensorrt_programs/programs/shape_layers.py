@@ -6,7 +6,7 @@
 
 import numpy as np
 import tensorrt as trt
-from common import Build, main, numbers, same
+from engine_runs import Build, main, numbers, same
 
 
 def concatenation_defaults():
@@ -207,7 +207,7 @@ def fill_linspace():
 
 
 def fill_random_is_a_state_of_the_context():
-    from common import infer
+    from engine_runs import infer
 
     b = Build()
     uniform = b.network.add_fill((4000,), trt.FillOperation.RANDOM_UNIFORM)

@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 
-from common import main, numbers
+from engine_runs import main, numbers
 from onnx import TensorProto, helper, numpy_helper, save
 
 _FOLDER = tempfile.TemporaryDirectory()

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import tensorrt as trt
-from common import Build, main, numbers, same
+from engine_runs import Build, main, numbers, same
 
 P = trt.PaddingMode
 
