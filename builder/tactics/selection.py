@@ -69,7 +69,7 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
     sites = find_sites(module, ctx, target, 2 if tuning.selector is None and tuning.workspace is None else 1)
     block = entry_function(module).body.block
     known, bounds = typical_values(block), named_bounds(block)
-    asked = {op for site in sites for op in site.ops}
+    first = {op: site.candidates[0].name for site in sites for op in site.ops}  # without limits
     if tuning.workspace is not None:
         limited = [_small_enough(site, tuning.workspace, ctx, target, known) for site in sites]
         if any(len(one.candidates) < len(site.candidates) for one, site in zip(limited, sites, strict=True)):
@@ -84,7 +84,7 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         times = times_of(several, ctx, target, known, tuning.timer, tuning.cache, report, tuning.calls, cold=cold)
         measured.update(zip(several, times, strict=True))
     taken: dict[Operation, Algorithm] = {}
-    contexts = _contexts([op for op in module.walk() if op in asked], known, bounds)
+    contexts = _contexts([op for op in module.walk() if op in first], known, bounds)
     watcher = recorder()
     for site, times in measured.items():
         if watcher is not None:
@@ -92,22 +92,21 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
         offered = _offered(site, times)
         if tuning.selector is not None:
             offered = _described(site, offered, ctx, target, known)
-        usual = _usual(tuning, site, offered)
         for op in site.ops:
             taken[op] = _selected(tuning, contexts[op], offered)
-            if taken[op].name != usual:
+            if taken[op].name != _usual(tuning, first[op], offered):
                 op.attributes[TACTIC] = StringAttr(taken[op].name)
     if tuning.selector is not None:
         order = [op for op in module.walk() if op in taken]
         tuning.selector.report_algorithms([contexts[op] for op in order], [taken[op] for op in order])
 
 
-def _usual(tuning: Tuning, site: Site, offered: Sequence[Algorithm]) -> str:
+def _usual(tuning: Tuning, first: str, offered: Sequence[Algorithm]) -> str:
     """The way that need not be named, as lowering comes to it by itself: the first one, or where nothing is measured
     or limited the first that lowers the op alone. Where its tensors lie in others it may decline; the next is taken.
     """
     is_open = tuning.timer is None and tuning.workspace is None and bool(offered)
-    return offered[0].name if is_open else site.candidates[0].name
+    return offered[0].name if is_open else first
 
 
 def _contexts(ops: Sequence[Operation], known: Mapping[str, int], bounds: Bounds) -> dict[Operation, AlgorithmContext]:
