@@ -113,8 +113,8 @@ class Rotated(nn.Module):
         """[batch, length, 8]."""
         even, odd = x[..., 0::2], x[..., 1::2]
         angles = torch.arange(x.shape[1])[:, None] * (10.0 ** -torch.arange(4.0))
-        turned = torch.stack([even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()], -1)
-        return turned.flatten(-2)[:, :-1, [0, 3, -1]], x[:, 1::3, -5:-1], x[:, -2:].tile(1, 2, 1)
+        rotated = torch.stack([even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()], -1)
+        return rotated.flatten(-2)[:, :-1, [0, 3, -1]], x[:, 1::3, -5:-1], x[:, -2:].tile(1, 2, 1)
 
 
 class Normed(nn.Module):

@@ -258,8 +258,7 @@ class _Translator:
         counter.add_incoming(start, before)
         self.builder.cbranch(self.builder.icmp_signed("<", counter, stop), inside, after)
         self.builder.position_at_end(inside)
-        self._assign_name(name, Typed(self.types.int64, counter))
-        self._loop(after, following, body)
+        self._loop(after, following, body, lambda: self._assign_name(name, Typed(self.types.int64, counter)))
         self.builder.position_at_end(following)
         counter.add_incoming(self.builder.add(counter, step, flags=("nsw",)), following)
         self.builder.branch(head)
@@ -269,12 +268,15 @@ class _Translator:
         head, inside, after = self._blocks("while", "do", "done")
         self.builder.branch(head)
         self.builder.position_at_end(head)
-        if isinstance(node.test, ast.Constant) and node.test.value is True:
-            self.builder.branch(inside)
-        else:
-            self.builder.cbranch(self._condition(node.test), inside, after)
-        self.builder.position_at_end(inside)
-        self._loop(after, head, node.body)
+
+        def enter() -> None:
+            if isinstance(node.test, ast.Constant) and node.test.value is True:
+                self.builder.branch(inside)
+            else:
+                self.builder.cbranch(self._condition(node.test), inside, after)
+            self.builder.position_at_end(inside)
+
+        self._loop(after, head, node.body, enter)
         self.builder.position_at_end(after)
 
     def _if(self, node: ast.If) -> None:
@@ -299,11 +301,15 @@ class _Translator:
     def _blocks(self, *names: str) -> list[Any]:
         return [self.builder.append_basic_block(name) for name in names]
 
-    def _loop(self, end: Any, following: Any, body: Sequence[ast.stmt]) -> None:
-        """The body of a loop. What it reads of the run before has to have the type that it had before the loop."""
+    def _loop(self, end: Any, following: Any, body: Sequence[ast.stmt], enter: Callable[[], None]) -> None:
+        """A loop: what `enter` writes at the start of each iteration, then the body.
+
+        What an iteration reads of the one before has to have the type that it had before the loop.
+        """
         function = self.function
         loop = _Loop(end, following, dict(function.types), function.branches)
         function.loops.append(loop)
+        enter()
         self._statements(body)
         if not self.builder.block.is_terminated:
             loop.exits.append(function.types)

@@ -140,6 +140,10 @@ _REFUSED = {
     "comparisons in a row": "    y[0] = float32(0 < n < 100)\n",
     "a type that depends on the way": "    v = x[0]\n    if n > 100:\n        v = n\n    y[0] = float32(v)\n",
     "a type that a loop changes": "    v = 1\n    for i in range(n):\n        y[i] = float32(v)\n        v = x[i]\n",
+    "a type that a loop's condition reads": "    v = 1\n    while v < n:\n        v = float32(n)\n",
+    "the variable of a loop that may have none": (
+        "    v = x[0]\n    for v in range(n):\n        y[v] = x[v]\n    y[0] = float32(v)\n"
+    ),
     "steps that are not known": "    for i in range(0, n, worker + 1):\n        y[i] = x[i]\n",
 }
 

@@ -68,15 +68,15 @@ def test_every_layer_has_a_kernel_for_a_gpu() -> None:
     assert any(isinstance(op, LaunchOp) for op in module.walk())
 
 
-def test_queries_meet_the_words_in_use_alone_and_caches_are_not_turned() -> None:
+def test_queries_meet_the_words_in_use_alone_and_caches_are_not_transposed() -> None:
     """However long a cache is; it keeps its layout [batch, heads, words, width] from input to output."""
     sizes = Sizes(layers=1)
     ops = list(import_model(decoder(sizes), RtContext()).walk())
     products = [op for op in ops if op.name == "trt.matrix_multiply" and '"total"' in str(op.operands[1].type)]
     assert len(products) == 2
     assert all('["batch", "2", "1", "total", "32"]' in str(op.operands[1].type) for op in products)
-    turned = [op for op in ops if op.name == "trt.shuffle" and "max" in str(op.operands[0].type)]
-    assert turned == []
+    transposed = [op for op in ops if op.name == "trt.shuffle" and "max" in str(op.operands[0].type)]
+    assert transposed == []
 
 
 @pytest.mark.parametrize("capacity", [7, 40])
