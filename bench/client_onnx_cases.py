@@ -1,7 +1,12 @@
-"""The `onnx` package's test cases through TensorRT's API: python -m mlirt.as_tensorrt bench/client_onnx_cases.py K N
+"""The `onnx` package's test cases through TensorRT's API.
+
+    python -m mlirt.as_tensorrt bench/client_onnx_cases.py K N [DATA]
 
 Runs every N-th case, from the K-th on, of the operators that onnx-tensorrt's backend test names, as that backend does:
 parse, build, `execute_v2` on device memory, compare within 1e-3. Outcomes: passed, refused by the parser, failed.
+
+DATA is the folder onnx/backend/test/data of another version of the package: of 1.12, the last in which the axes of
+reductions are attributes, as TensorRT 8's parser reads them. Without it the cases are those of the installed package.
 """
 
 # What stands for TensorRT and CUDA's runtime has no types.
@@ -15,6 +20,8 @@ import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +45,26 @@ OPERATORS = (
 LEFT_OUT = "constant_pad constantofshape expand matmulinteger maxpool maxunpool gemm operator_mm shape size".split()
 
 
-def main(first: int, step: int) -> int:
+Sets = list[tuple[list[Any], list[Any]]]  # inputs and outputs
+Case = tuple[
+    bytes, Callable[[], Sets]
+]  # a model, and what reads its sets, which may hold what the model is refused for
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+
+
+def main(first: int, step: int, data: str | None = None) -> int:
     """Print a line for each case that did not pass, and the counts."""
     warnings.simplefilter("ignore", DeprecationWarning)  # the API of bindings, as the backend uses it
     wanted = re.compile(f"test_({'|'.join(OPERATORS)})")
     left_out = re.compile(f"test_({'|'.join(LEFT_OUT)})")
-    kinds = ("node", "simple", "pytorch-converted", "pytorch-operator")
-    cases = sorted({c.name: c for kind in kinds for c in load_model_tests(kind=kind)}.items())
-    cases = [case for name, case in cases if wanted.match(name) and not left_out.match(name)]
+    cases = _installed() if data is None else _in_folder(Path(data))
+    names = [name for name in sorted(cases) if wanted.match(name) and not left_out.match(name)]
     counts: Counter[str] = Counter()
-    for case in cases[first::step]:
-        outcome = _outcome(*_read(case))
+    for name in names[first::step]:
+        outcome = _outcome(*cases[name]())
         counts[outcome.partition(":")[0]] += 1
         if outcome != "passed":
-            print(case.name, outcome, flush=True)
+            print(name, outcome, flush=True)
     print(
         json.dumps(
             {
@@ -63,28 +76,44 @@ def main(first: int, step: int) -> int:
     return int(counts["failed"] > 0)
 
 
-def _read(case: Any) -> tuple[bytes, list[tuple[list[Any], list[Any]]]]:
-    """The model of a case, and its inputs and outputs; newer cases are made as they are asked for, others are files."""
-    if case.model_dir is None:
-        sets = [([_array(x) for x in given], [_array(y) for y in wanted]) for given, wanted in case.data_sets]
-        return case.model.SerializeToString(), sets
-    folder = Path(case.model_dir)
-    sets = [(_tensors(data, "input"), _tensors(data, "output")) for data in sorted(folder.glob("test_data_set_*"))]
-    return (folder / "model.onnx").read_bytes(), sets
+def _installed() -> dict[str, Callable[[], Case]]:
+    """The cases of the installed package by name; some are made as they are asked for, others are files."""
+    return {case.name: partial(_made, case) for kind in KINDS for case in load_model_tests(kind=kind)}
+
+
+def _in_folder(data: Path) -> dict[str, Callable[[], Case]]:
+    files = [path for kind in KINDS for path in (data / kind).glob("*/model.onnx")]
+    if not files:
+        sys.exit(f"{data} has no folder such as node/test_abs with a model.onnx in it")
+    return {path.parent.name: partial(_read, path.parent) for path in files}
+
+
+def _made(case: Any) -> Case:
+    if case.model_dir is not None:
+        return _read(Path(case.model_dir))
+    sets = [([_array(x) for x in given], [_array(y) for y in wanted]) for given, wanted in case.data_sets]
+    return case.model.SerializeToString(), lambda: sets
+
+
+def _read(folder: Path) -> Case:
+    folders = sorted(folder.glob("test_data_set_*"))
+    return (folder / "model.onnx").read_bytes(), lambda: [
+        (_tensors(f, "input"), _tensors(f, "output")) for f in folders
+    ]
 
 
 def _array(value: Any) -> Any:
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
-def _outcome(model: bytes, sets: list[tuple[list[Any], list[Any]]]) -> str:
+def _outcome(model: bytes, sets: Callable[[], Sets]) -> str:
     try:
         engine = _engine(model)
     except ValueError as error:
         return f"refused: {error}"
     if engine is None:
         return "failed: no engine"
-    for inputs, wanted in sets:
+    for inputs, wanted in sets():
         try:
             found = _run(engine, inputs)
             for given, expected in zip(found, wanted, strict=True):
@@ -143,4 +172,4 @@ def _tensors(folder: Path, word: str) -> list[Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:4]))

@@ -149,10 +149,11 @@ def _data(folder: Path, out: Path) -> tuple[list[str], list[str]]:
     return ["--data-loader-script", str(loader)], profile
 
 
-def onnx_steps(out: Path, parts: int) -> list[list[Step]]:
-    """The test cases of `onnx`, divided among processes."""
-    program = str(HERE / "client_onnx_cases.py")
-    return [[Step("onnx cases", f"part{k}", [*AS_TENSORRT, program, str(k), str(parts)], out)] for k in range(parts)]
+def onnx_steps(out: Path, parts: int, data: Path | None) -> list[list[Step]]:
+    """The test cases of `onnx`, of the installed package or in a folder, divided among processes."""
+    program = [*AS_TENSORRT, str(HERE / "client_onnx_cases.py")]
+    folder = [str(data.resolve())] if data else []
+    return [[Step("onnx cases", f"part{k}", [*program, str(k), str(parts), *folder], out)] for k in range(parts)]
 
 
 def calls_steps(out: Path) -> list[Step]:

@@ -1,7 +1,7 @@
 """Programs that others wrote for TensorRT, unchanged, on mlirt: what runs, and why the rest does not.
 
     bash bench/clients.sh OUT [WHEELS] [--models MODELS] [--only REGEX] [--parts polygraphy,trex,onnx,calls]
-                          [--processes N] [--seconds S]
+                          [--onnx-data FOLDER] [--processes N] [--seconds S]
 
 MODELS holds <id>/model.onnx and perhaps <id>/inputs.npz. Parts:
 
@@ -9,7 +9,8 @@ polygraphy  for each model: `run --trt --onnxrt` (results within `--atol` and `-
             and a record of tactics; the same from that cache and record; `run --int8 --calibration-cache`, whose cache
             must have numbers; `convert`; `inspect model` of the plan; `debug build` with two builds
 trex        TensorRT's Engine Explorer reads the inspector's JSON of each model's plan: layers, precisions, formats
-onnx        the test cases of the package `onnx` for the operators that onnx-tensorrt's backend test names
+onnx        the test cases of the package `onnx` for the operators that onnx-tensorrt's backend test names; with
+            `--onnx-data`, those in a folder onnx/backend/test/data of another version
 calls       the start of a program that loads a plan, and a call of `execute_v2` beside one of `Engine.run`
 
 A step that has not begun when `--seconds` are over is counted as not run. The last lines are a table. Every log is in
@@ -41,7 +42,7 @@ def main() -> int:
     folders = sorted((f for f in folders if re.search(options.only, f.name)), key=lambda f: _size(f / "model.onnx"))
     chains = [model_steps(folder.resolve(), out, parts) for folder in folders]
     if "onnx" in parts:
-        chains[:0] = onnx_steps(out, options.processes)
+        chains[:0] = onnx_steps(out, options.processes, options.onnx_data)
     if "calls" in parts:
         _run_chain(calls_steps(out), end)  # alone, since it is timed
     with ThreadPoolExecutor(options.processes) as pool:
@@ -81,6 +82,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--models", type=Path)
+    parser.add_argument("--onnx-data", type=Path)
     parser.add_argument("--only", default="", help="models whose name has this")
     parser.add_argument("--parts", default="polygraphy,trex,onnx,calls")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
