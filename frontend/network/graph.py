@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.tensor_types import element_of, is_float, is_tensor, number_as_tensor, rank
+from mlirt.dialects.trt.define_size import DefineSizeOp
 from mlirt.errors import InvalidInputError, MlirtError
 from mlirt.frontend.network.emission import Emission
 from mlirt.frontend.network.record import LayerRecord
@@ -159,9 +160,9 @@ class NetworkGraph:
 
     def is_shape_tensor(self, tensor: ITensor) -> bool:
         """Whether a layer reads a tensor as a shape, or makes of it what is read as one (tensorrt-features.md#6.1,
-        6.2).
+        6.2). What a model's layer counts, such as the elements that are not zero, is a size that follows from data.
         """
-        todo, seen = [tensor], {tensor}
+        todo, seen, counts = [tensor], {tensor}, set[ITensor]()
         while todo:
             current = todo.pop()
             if current in self.shape_outputs:
@@ -172,6 +173,10 @@ class NetworkGraph:
                         continue
                     if index in record.layer_class.SHAPE_INPUTS:
                         return True
+                    if isinstance(record.template, DefineSizeOp) and current not in counts:
+                        return True
+                    if record.type is LayerType.REDUCE or current in counts:
+                        counts.update(record.outputs)
                     if record.type in SHAPE_ARITHMETIC:
                         todo.extend(output for output in record.outputs if output not in seen and _is_small(output))
                         seen.update(record.outputs)
@@ -190,6 +195,8 @@ class NetworkGraph:
                 return True
             for record in self.records:
                 read = [index for index, one in enumerate(record.inputs) if one is current]
+                if isinstance(record.template, DefineSizeOp):
+                    continue
                 if all(index in record.layer_class.SHAPE_INPUTS for index in read):
                     continue
                 if record.type not in SHAPE_ARITHMETIC or not all(map(_is_small, record.outputs)):

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from mlirt.frontend.network.tensor import ITensor
 
 
+_OWN = frozenset({"TYPE", "record"})
+"""Attributes that TensorRT's layers lack and that kinds of layers set."""
+
+
 class ILayer(FixedAttributes):
     """A view of a layer (tensorrt-features.md#2.8); `layer.__class__ = mlirt.IConvolutionLayer` shows more of it (2.9).
 
@@ -46,6 +50,10 @@ class ILayer(FixedAttributes):
 
     def __hash__(self) -> int:
         return id(self.record)
+
+    def __dir__(self) -> list[str]:
+        """What TensorRT's layers have: tools print all that a kind of layer has beside these."""
+        return [name for name in super().__dir__() if name not in _OWN]
 
     def about_unknown(self, name: str) -> str:
         kind = self.record.layer_class

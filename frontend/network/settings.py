@@ -168,7 +168,9 @@ class PermutationSetting(DimsSetting):
 
 
 class WeightsSetting(Setting["Array"]):
-    """Numbers that a layer holds: given as an array, as `Weights` or None for none, shown as an array."""
+    """Numbers that a layer holds: given as an array, as `Weights` or None for none, shown as an array of one
+    dimension.
+    """
 
     def __init__(self) -> None:
         super().__init__(cast("Array", None))
@@ -181,6 +183,10 @@ class WeightsSetting(Setting["Array"]):
         if given.lacks_values:
             raise InvalidModelError(f"{self.name} weights has non-zero count but null values")
         return given.numpy()
+
+    def __get__(self, layer: ILayer | None, owner: type[ILayer]) -> Any:
+        found = super().__get__(layer, owner)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return found if layer is None else cast("Array", found).reshape(-1)
 
     if TYPE_CHECKING:
 

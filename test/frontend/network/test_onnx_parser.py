@@ -68,7 +68,10 @@ def test_layers_can_be_read() -> None:
     assert isinstance(conv, trt.IConvolutionLayer)
     assert (conv.stride_nd, conv.pre_padding, conv.num_groups) == ((2, 2), (1, 1), 1)
     assert conv.num_inputs == 1, "it holds its weights"
-    np.testing.assert_array_equal(conv.kernel.reshape(-1), np.arange(36, dtype=np.float32) / 36)
+    np.testing.assert_array_equal(conv.kernel, np.arange(36, dtype=np.float32) / 36)  # of one dimension, as TensorRT's
+    own = {name for name in dir(conv) if not name.startswith("_") and not hasattr(trt.ILayer, name)}
+    assert {"kernel", "stride_nd"} <= own
+    assert not own & {"record", "TYPE"}
     np.testing.assert_array_equal(conv.bias, np.ones(4, np.float32))
     assert (conv.num_output_maps, conv.kernel_size_nd) == (4, (3, 3))
     gelu = by_name["gelu1"]
@@ -205,3 +208,21 @@ def test_state_of_the_parser() -> None:
     """tensorrt-features.md#11.16."""
     assert trt.get_nv_onnx_parser_version() == 80503
     trt.shutdown_protobuf_library()
+
+
+EXPANDED = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2, 1] x, int64[2] shape) => (float[n, m] y) { y = Expand(x, shape) }
+"""
+COUNTED = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64[4] x) => (int64[1, n] y) { y = NonZero(x) }
+"""
+
+
+@pytest.mark.parametrize(("text", "shapes"), [(EXPANDED, ["shape"]), (COUNTED, [])], ids=["Expand", "NonZero"])
+def test_inputs_that_are_read_as_shapes(text: str, shapes: list[str]) -> None:
+    """tensorrt-features.md#6.1: sizes of a model's layer that are elements of an input; not those that are counted."""
+    network = parsed(parser.parse_model(text))
+    inputs = [network.get_input(k) for k in range(network.num_inputs)]
+    assert [tensor.name for tensor in inputs if tensor.is_shape_tensor] == shapes
