@@ -1,8 +1,7 @@
 """Reads a plan's layers with TensorRT's Engine Explorer: python -m mlirt.as_tensorrt bench/client_trex.py PLAN
 
-Exits with 1 unless every layer has a type, each tensor that lies as TensorRT's may a precision and a format, and at
-least one layer a kernel. Formats that TensorRT lacks are the type alone, which the Explorer shows as unknown: they are
-counted.
+Exits with 1 unless every layer has a type, each tensor of a type and order that TensorRT has a precision and a format,
+and at least one layer a kernel. Others are the type alone, which the Explorer shows as unknown: they are counted.
 """
 
 # Neither the Explorer nor what stands for TensorRT has types.

@@ -121,17 +121,19 @@ def _is_nothing(length: object, values: Mapping[str, int]) -> bool:
 def _tensor(record: Record, values: Mapping[str, int] | None) -> dict[str, object]:
     lengths = [_length(one, values or {}) for one in _items(record.get("logical", record.get("shape")))]
     is_open = values is not None and -1 in lengths
-    return {
+    told: dict[str, object] = {
         "Name": record.get("name", ""),
         "Location": "Device",
         "Dimensions": lengths,
         "Format/Datatype": _OPEN if is_open else _format(record),
     }
+    width = _width(record)
+    return told | ({"ChannelsPerVector": width} if width and width not in _known_widths(record) else {})
 
 
 def _format(record: Record) -> str:
     """How a tensor lies in memory, in TensorRT's words (tensorrt-features.md#5.5); its type alone where there are none
-    for it.
+    for it. Vectors of a width that TensorRT lacks have the words of the next wider ones: `_tensor` tells their own.
     """
     kind, order = _type(record), str(record.get("format", "row major linear"))
     shape = [length if isinstance(length, int) else -1 for length in _items(record.get("shape"))]
@@ -140,11 +142,22 @@ def _format(record: Record) -> str:
         is_whole = vector and len(shape) > 1 and shape[1] % vector == 0
         return f"Channel major {kind} format" + (f" where channel % {vector} == 0" if is_whole else "")
     if order == "channels in blocks":
-        width = shape[-1] if shape else 0
-        is_known = kind in _BLOCKS.get(width, ())
-        text = f"{_WIDTHS.get(width, '')} wide channel vectorized row major {kind} format"
-        return text if is_known else _FIELDS.get(kind, kind)
+        known, width = _known_widths(record), _width(record)
+        wider = next((one for one in known if one >= width), max(known, default=0))
+        return f"{_WIDTHS[wider]} wide channel vectorized row major {kind} format" if wider else _FIELDS.get(kind, kind)
     return _LINEAR.get(kind, f"Row major linear {kind}") if order == "row major linear" else _FIELDS.get(kind, kind)
+
+
+def _width(record: Record) -> int:
+    """The channels of a vector; 0 where a tensor has no vectors of them."""
+    shape = _items(record.get("shape"))
+    width = shape[-1] if shape and record.get("format") == "channels in blocks" else 0
+    return width if isinstance(width, int) else 0
+
+
+def _known_widths(record: Record) -> list[int]:
+    """The widths of vectors that TensorRT has for the type of a tensor, in order."""
+    return sorted(width for width, kinds in _BLOCKS.items() if _type(record) in kinds)
 
 
 def _length(length: object, values: Mapping[str, int]) -> int:

@@ -22,10 +22,7 @@ FORMATS = {
     "Row major linear Int32": 4,
     "Row major linear BOOL": 1,
     "Thirty-two wide channel vectorized row major Int8 format": 1,
-    "Float": 4,
-    "Half": 2,
-    "Int8": 1,
-    "Int32": 4,
+    "Thirty-two wide channel vectorized row major FP32 format": 4,
 }
 """Texts that TensorRT Engine Explorer knows, with the bytes of an element."""
 
@@ -77,6 +74,15 @@ def test_every_layer_has_what_readers_want(layers: list[dict[str, Any]]) -> None
             assert len(tensor["Dimensions"]) == 4
         for key in ("Weights", "Bias"):
             assert layer.get(key, {"Type": "Float"})["Type"] in WEIGHTS
+
+
+def test_vectors_of_a_width_that_tensorrt_lacks(layers: list[dict[str, Any]]) -> None:
+    """tensorrt-features.md#5.5, 30.14: they have the words of the next wider ones, and tell their own width."""
+    tensors = [tensor for layer in layers for tensor in (*layer["Inputs"], *layer["Outputs"])]
+    vectors = [tensor for tensor in tensors if tensor["Format/Datatype"].startswith("Thirty-two wide")]
+    assert vectors
+    assert all(tensor["ChannelsPerVector"] in (8, 16) for tensor in vectors)
+    assert all("ChannelsPerVector" not in tensor for tensor in tensors if tensor not in vectors)
 
 
 def test_a_convolution(layers: list[dict[str, Any]]) -> None:
