@@ -38,7 +38,7 @@ from mlirt.runtime.contract_checks import check_contracts, sealed_contracts
 from mlirt.runtime.extents import SECTION as _EXTENTS
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
-from mlirt.runtime.plan_source import PlanFile, open_source
+from mlirt.runtime.plan_source import PlanFile, PlanSource, open_source
 
 MAGIC = b"\x89mlirt\r\n"
 CONTAINER_VERSION = 3
@@ -240,6 +240,15 @@ def read_plan(source: str | os.PathLike[str] | Bytes, *, check_weights: bool = T
     so passes the bytes.
     """
     opened = open_source(source)
+    try:
+        return _plan_of(opened, check_weights)
+    except PlanError as error:
+        if isinstance(source, str | os.PathLike):
+            raise PlanError(f"{os.fspath(source)}: {error}") from error
+        raise
+
+
+def _plan_of(opened: PlanSource, check_weights: bool) -> Plan:
     index = _read_index(opened.data)
     bodies = _read_sections(opened.data, index, () if check_weights else (_WEIGHTS,))
     if _MANIFEST not in bodies or _WEIGHTS not in bodies:

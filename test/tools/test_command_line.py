@@ -45,6 +45,13 @@ def test_json_of_a_failure(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     assert "none.plan" in found["errors"][0]
 
 
+def test_a_file_that_is_no_plan_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "other.plan"
+    path.write_bytes(b"something else")
+    assert rt_exec.main([f"--loadEngine={path}"]) == 1
+    assert f"{path}: this is no mlirt plan file" in capfd.readouterr().err
+
+
 def test_quiet_leaves_warnings(plan: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert rt_exec.main([f"--loadEngine={plan}", *FAST, "--quiet"]) == 0
     assert capfd.readouterr() == ("", "")
