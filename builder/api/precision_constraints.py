@@ -118,7 +118,8 @@ def _fault(record: LayerRecord, request: DataType, config: IBuilderConfig, targe
 
 
 def _differs(precision: DataType, output: DataType) -> bool:
-    """Whether an output is of another floating-point format; int8 products may have any output
-    (tensorrt-features.md#4.8).
+    """Whether an output is of a format that the layer's own does not become; int8 products may have any output, and
+    HALF becomes FLOAT by a cast (tensorrt-features.md#4.8, 4.9).
     """
-    return precision is not DataType.INT8 and output in _FORMATS and output is not precision
+    casts = precision is DataType.INT8 or (precision, output) == (DataType.HALF, DataType.FLOAT)
+    return not casts and output in _FORMATS and output is not precision

@@ -187,11 +187,27 @@ def test_half_tensors_on_a_platform_without() -> None:
 
 def test_precision_and_output_that_contradict() -> None:
     network = two_convolutions()
-    network.get_layer(0).precision = trt.float16
-    network.get_layer(0).set_output_type(0, trt.float32)
+    network.get_layer(0).precision = trt.float32
+    network.get_layer(0).set_output_type(0, trt.float16)
     config, logger = config_with(FP16, OBEY)
     assert trt.Builder(logger).build_serialized_network(network, config) is None
-    assert "conv1: precision HALF with an output of FLOAT: no implementation" in logger.text()
+    assert "conv1: precision FLOAT with an output of HALF: no implementation" in logger.text()
+
+
+def test_a_half_layer_with_a_float_output_has_a_cast() -> None:
+    """tensorrt-features.md#4.9: the launches are those that the precision of the layer alone gives."""
+    layers: list[object] = []
+    for output in (None, trt.float32):
+        network = two_convolutions()
+        network.get_layer(0).precision = trt.float16
+        if output is not None:
+            network.get_layer(0).set_output_type(0, output)
+        config, logger = config_with(FP16, OBEY, target="cuda")
+        plan = trt.Builder(logger).build_serialized_network(network, config)
+        assert plan is not None, logger.text()
+        layers.append(read_plan(bytes(plan)).manifest_json["layers"])
+    assert layers[0] == layers[1]
+    assert "float16" in str(layers[1])
 
 
 def test_int8_needs_ranges() -> None:
