@@ -130,6 +130,15 @@ def test_a_script_runs_our_kernels_without_a_device(tmp_path: Path, memory: str)
     assert "1 launches" in done.stdout
 
 
+def test_the_library_of_plugins_can_be_opened() -> None:
+    code = (
+        "import ctypes, tensorrt as trt; library = ctypes.CDLL('libnvinfer_plugin.so', mode=ctypes.RTLD_GLOBAL);"
+        "print(library.initLibNvInferPlugins(None, b''), len(trt.get_plugin_registry().plugin_creator_list) > 0)"
+    )
+    done = run_as("-c", code)
+    assert done.stdout == "True True\n", done.stderr
+
+
 @pytest.mark.parametrize(("asked", "told"), [("8.5.3", "8.5.3"), ("8.6", "8.6.1"), ("10.x", "10.0.1")])
 def test_versions_are_told_in_subprocesses_too(asked: str, told: str) -> None:
     code = (

@@ -43,17 +43,34 @@ _MAKERS = frozenset({"cudaEventElapsedTime"}).union(
 
 
 def offer_libcudart(device_is_here: Callable[[], bool]) -> None:
-    """Let `ctypes.CDLL("libcudart.so..")` give these functions while no device is there."""
+    """Let `ctypes.CDLL("libcudart.so..")` give these functions while no device is there, and TensorRT's library of
+    plugins the one that registers them, as opening it does.
+    """
     real = ctypes.CDLL.__init__
 
     def open_library(self: ctypes.CDLL, name: str | None, *args: Any, **keywords: Any) -> None:
-        if name is None or not PurePath(name).name.startswith("libcudart.so") or device_is_here():
+        file = "" if name is None else PurePath(name).name
+        if file.startswith("libnvinfer_plugin.so"):
+            functions = _plugin_functions()
+        elif file.startswith("libcudart.so") and not device_is_here():
+            functions = _functions()
+        else:
             real(self, name, *args, **keywords)
             return
         real(self, None)
-        vars(self).update(_functions(), _name=name)
+        vars(self).update(functions, _name=name)
 
     ctypes.CDLL.__init__ = open_library
+
+
+def _plugin_functions() -> dict[str, Any]:
+    from mlirt.tensorrt import init_libnvinfer_plugins
+
+    def register(_: int | None, namespace: bytes | None) -> bool:
+        return init_libnvinfer_plugins(None, (namespace or b"").decode())
+
+    register(None, b"")
+    return {"initLibNvInferPlugins": ctypes.CFUNCTYPE(ctypes.c_bool, _POINTER, ctypes.c_char_p)(register)}
 
 
 def _functions() -> dict[str, Any]:
