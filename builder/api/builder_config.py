@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mlirt.builder.api.device_memory import memory_of_the_device
 from mlirt.builder.api.dla_rules import why_not_on_dla
@@ -17,6 +17,7 @@ from mlirt.tensorrt.build_enums import (
     BuilderFlag,
     DeviceType,
     EngineCapability,
+    HardwareCompatibilityLevel,
     MemoryPoolType,
     PreviewFeature,
     ProfilingVerbosity,
@@ -26,6 +27,8 @@ from mlirt.tensorrt.build_enums import (
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
+from mlirt.tensorrt.later_settings import LaterSetting
+from mlirt.tensorrt.reported_version import reports_at_least
 from mlirt.tensorrt.reporting import Reporter
 
 if TYPE_CHECKING:
@@ -42,6 +45,19 @@ _DLA_POOLS = {
     MemoryPoolType.DLA_GLOBAL_DRAM: 1 << 29,
 }
 _MIN_DLA_POOL = 4096
+_HIGHEST_LEVEL = 5
+
+
+def _level(value: object) -> int:
+    level = int(cast("int", value))
+    if not 0 <= level <= _HIGHEST_LEVEL:
+        raise ValueError(f"builder_optimization_level: expected a number from 0 to {_HIGHEST_LEVEL}, got {value}")
+    return level
+
+
+def _expected_level(level: object) -> object:
+    expect("hardware_compatibility_level", level, HardwareCompatibilityLevel)
+    return level
 
 
 class IBuilderConfig(FixedAttributes, ContextManager):
@@ -50,14 +66,25 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     `target` is mlirt's own: "cuda", "cpu", or "auto" for cuda where there is a GPU.
     """
 
+    builder_optimization_level = LaterSetting((8, 6), 3, _level)
+    """How long a build may take, from 0 to 5: with 0 and 1 no tactic is timed."""
+    max_aux_streams = LaterSetting((8, 6), -1, int)
+    """The most streams beside the caller's that an engine may use, which are none."""
+    hardware_compatibility_level = LaterSetting(
+        (8, 6), HardwareCompatibilityLevel.NONE, _expected_level
+    )
+    """AMPERE_PLUS is refused when an engine is built for a GPU: its kernels are for one model of GPU."""
+
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
+        self._later: dict[str, object] = {}
         self.reset()
         self.fix_attributes()
 
     def reset(self) -> None:
         """All settings as they were in the beginning (tensorrt-features.md#3.14)."""
         self.target = "auto"
+        self._later.clear()
         self._flags = _TF32_ALONE
         self._quantization_flags = 0
         self._previews = dict.fromkeys(PreviewFeature, False)
@@ -165,6 +192,12 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     def min_timing_iterations(self, rounds: int) -> None:
         deprecated("avg_timing_iterations")
         self._rounds = rounds
+
+    @property
+    def times_no_tactics(self) -> bool:
+        """Whether tactics are chosen by their estimates alone: the flag is set, or a level of 0 or 1 (mlirt's own)."""
+        is_quick = reports_at_least(8, 6) and self.builder_optimization_level <= 1
+        return is_quick or self.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC)
 
     @property
     def rejects_empty_algorithms(self) -> bool:

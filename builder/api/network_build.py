@@ -168,7 +168,7 @@ def build_config(network: INetworkDefinition, config: IBuilderConfig, target: st
         timing_cache=None if config.get_flag(BuilderFlag.DISABLE_TIMING_CACHE) else config.get_timing_cache(),
         algorithm_selector=config.algorithm_selector,
         reject_empty_algorithms=config.rejects_empty_algorithms,
-        heuristic=config.get_flag(BuilderFlag.ENABLE_TACTIC_HEURISTIC),
+        heuristic=config.times_no_tactics,
         avg_timing_iterations=config.avg_timing_iterations,
         min_timing_iterations=config.timing_rounds,
         tactic_sources=config.measured_libraries,

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlirt.builder.api.dla_rules import why_not_on_dla
+from mlirt.builder.host import gpu_is_here
 from mlirt.errors import UnsupportedError
-from mlirt.tensorrt.build_enums import BuilderFlag, DeviceType, EngineCapability
+from mlirt.tensorrt.build_enums import BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel
 from mlirt.tensorrt.layer_enums import LayerType
+from mlirt.tensorrt.reported_version import reports_at_least
 
 if TYPE_CHECKING:
     from mlirt.builder.api.builder_config import IBuilderConfig
@@ -44,10 +46,19 @@ _UNSAFE = frozenset(
 )
 
 
+_WITHOUT_EFFECT = {
+    "VERSION_COMPATIBLE": "a plan is read by every version that has its format",
+    "EXCLUDE_LEAN_RUNTIME": "a plan holds no runtime",
+    "FP8": "nothing computes in FP8 here",
+}
+
+
 def check_devices(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> None:
     """Raise `UnsupportedError`, naming the layer, for what has no device here; with GPU_FALLBACK warn instead."""
     _check_capability(config)
     _check_safety(network, config)
+    if reports_at_least(8, 6):
+        _check_later_settings(config, reporter)
     wanted = [
         layer for layer in network if layer.type not in _NOWHERE and config.get_device_type(layer) is DeviceType.DLA
     ]
@@ -67,6 +78,19 @@ def _check_capability(config: IBuilderConfig) -> None:
             "EngineCapability.SAFETY: there is no safety runtime, and no engine here is certified; "
             "BuilderFlag.SAFETY_SCOPE checks the layers of a STANDARD engine"
         )
+
+
+def _check_later_settings(config: IBuilderConfig, reporter: Reporter) -> None:
+    """Those that came with 8.6."""
+    is_for_gpu = config.target == "cuda" or (config.target == "auto" and gpu_is_here())
+    if is_for_gpu and config.hardware_compatibility_level is not HardwareCompatibilityLevel.NONE:
+        raise UnsupportedError(
+            f"HardwareCompatibilityLevel.{config.hardware_compatibility_level.name}: the kernels of an engine are for "
+            "one model of GPU; build it once for each"
+        )
+    for name, why in _WITHOUT_EFFECT.items():
+        if config.get_flag(BuilderFlag[name]):
+            reporter.warning(f"BuilderFlag.{name} has no effect: {why}")
 
 
 def _check_safety(network: INetworkDefinition, config: IBuilderConfig) -> None:

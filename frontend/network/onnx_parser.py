@@ -17,6 +17,7 @@ from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
+from mlirt.tensorrt.later_settings import LaterSetting
 from mlirt.tensorrt.layer_enums import LayerType
 from mlirt.tensorrt.limits import limits_count
 from mlirt.tensorrt.logger import ILogger
@@ -26,6 +27,8 @@ from mlirt.tensorrt.reporting import Reporter
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+    from mlirt.tensorrt.build_enums import OnnxParserFlag
 
 
 # How messages name a node.
@@ -88,7 +91,20 @@ class OnnxParser(FixedAttributes, ContextManager):
         self._network = network
         self._reporter = Reporter(logger)
         self._errors: list[ParserError] = []
+        self._later: dict[str, object] = {}
         self.fix_attributes()
+
+    flags = LaterSetting((8, 6), 0, int)
+    """One bit for each `OnnxParserFlag`; instance normalization is a layer of its own with and without it."""
+
+    def set_flag(self, flag: OnnxParserFlag) -> None:
+        self.flags |= 1 << flag
+
+    def clear_flag(self, flag: OnnxParserFlag) -> None:
+        self.flags &= ~(1 << flag)
+
+    def get_flag(self, flag: OnnxParserFlag) -> bool:
+        return bool(self.flags >> flag & 1)
 
     def parse(self, model: bytes | bytearray | memoryview, path: str | os.PathLike[str] | None = None) -> bool:
         """Read a model from its bytes; `path` is its file where weights lie beside it."""

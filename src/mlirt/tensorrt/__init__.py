@@ -250,11 +250,17 @@ _RENAMED = {
     "IAlgorithmSelector": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmSelector"),
 }
 # Names of later versions, which programs look for to know what they may do.
-_LATER = {"bfloat16": (10,), "int64": (10,), "fp8": (8, 6)}
+_LATER = {
+    "bfloat16": ("aliases", (10,)),
+    "int64": ("aliases", (10,)),
+    "fp8": ("aliases", (8, 6)),
+    "HardwareCompatibilityLevel": ("build_enums", (8, 6)),
+    "OnnxParserFlag": ("build_enums", (8, 6)),
+}
 _PLACES = {
     **{name: (home, name) for home, names in _HOMES.items() for name in names.split()},
     **_RENAMED,
-    **{name: ("mlirt.tensorrt.aliases", name) for name, since in _LATER.items() if reports_at_least(*since)},
+    **{name: (f"mlirt.tensorrt.{home}", name) for name, (home, since) in _LATER.items() if reports_at_least(*since)},
 }
 
 __all__ = [

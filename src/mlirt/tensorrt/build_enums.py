@@ -1,6 +1,11 @@
-"""The enumerations of building an engine: flags, pools, sources, verbosity (TensorRT 8.5's names and numbers)."""
+"""The enumerations of building an engine: flags, pools, sources, verbosity (TensorRT 8.5's names and numbers, and those
+of 8.6 where it is told).
+"""
 
 from mlirt.tensorrt.enumeration import Enumeration
+from mlirt.tensorrt.reported_version import reports_at_least
+
+_IS_86 = reports_at_least(8, 6)
 
 
 class NetworkDefinitionCreationFlag(Enumeration):
@@ -28,6 +33,10 @@ class BuilderFlag(Enumeration):
     DIRECT_IO = 12
     REJECT_EMPTY_ALGORITHMS = 13
     ENABLE_TACTIC_HEURISTIC = 14
+    if _IS_86:
+        VERSION_COMPATIBLE = 15
+        EXCLUDE_LEAN_RUNTIME = 16
+        FP8 = 17
 
 
 class QuantizationFlag(Enumeration):
@@ -83,6 +92,21 @@ class PreviewFeature(Enumeration):
     kFASTER_DYNAMIC_SHAPES_0805 = 0
     DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 = 1
     kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 = 1
+    if _IS_86:
+        PROFILE_SHARING_0806 = 2
+
+
+class HardwareCompatibilityLevel(Enumeration):
+    """Which GPUs an engine is for (8.6)."""
+
+    NONE = 0
+    AMPERE_PLUS = 1
+
+
+class OnnxParserFlag(Enumeration):
+    """How models are read (8.6)."""
+
+    NATIVE_INSTANCENORM = 0
 
 
 class DeviceType(Enumeration):

@@ -1,0 +1,73 @@
+"""Names that came with 8.6 are there where it is told, and not before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+_NAMES = """
+import numpy as np, tensorrt as trt
+print(hasattr(trt, "HardwareCompatibilityLevel"), hasattr(trt, "OnnxParserFlag"), hasattr(trt.BuilderFlag, "FP8"))
+lines = []
+class Log(trt.ILogger):
+    def __init__(self):
+        trt.ILogger.__init__(self)
+    def log(self, severity, text):
+        lines.append(text)
+log = Log()
+builder = trt.Builder(log)
+config = builder.create_builder_config()
+network = builder.create_network(1)
+parser = trt.OnnxParser(network, log)
+print([hasattr(config, name) for name in
+       ("builder_optimization_level", "max_aux_streams", "hardware_compatibility_level")], hasattr(parser, "flags"))
+"""
+_SETTINGS = """
+assert (config.builder_optimization_level, config.max_aux_streams) == (3, -1)
+for level in range(6):
+    config.builder_optimization_level = level
+    assert config.builder_optimization_level == level
+try:
+    config.builder_optimization_level = 6
+except ValueError as error:
+    print(error)
+config.max_aux_streams = 2
+parser.set_flag(trt.OnnxParserFlag.NATIVE_INSTANCENORM)
+assert config.max_aux_streams == 2 and parser.get_flag(trt.OnnxParserFlag.NATIVE_INSTANCENORM) and parser.flags == 1
+parser.clear_flag(trt.OnnxParserFlag.NATIVE_INSTANCENORM)
+assert not parser.flags
+config.hardware_compatibility_level = trt.HardwareCompatibilityLevel.AMPERE_PLUS
+config.set_flag(trt.BuilderFlag.VERSION_COMPATIBLE)
+x = network.add_input("x", trt.float32, (1, 4))
+network.mark_output(network.add_activation(x, trt.ActivationType.RELU).get_output(0))
+config.target = "cpu"
+assert builder.build_serialized_network(network, config) is not None
+assert any("VERSION_COMPATIBLE has no effect" in line for line in lines)
+config.target = "cuda"
+assert builder.build_serialized_network(network, config) is None
+print(next(line for line in lines if "AMPERE_PLUS" in line))
+config.reset()
+assert config.hardware_compatibility_level is trt.HardwareCompatibilityLevel.NONE
+"""
+
+
+def told(version: str, code: str) -> str:
+    command = [sys.executable, "-W", "ignore", "-m", "mlirt.as_tensorrt", "--version", version, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("version", "are_there"), [("8.5.3", False), ("8.6.1", True), ("10.x", True)])
+def test_names_are_there_from_their_version_on(version: str, are_there: bool) -> None:
+    lines = told(version, _NAMES).splitlines()
+    assert lines == [" ".join([str(are_there)] * 3), f"{[are_there] * 3} {are_there}"]
+
+
+def test_settings_are_kept_and_count() -> None:
+    found = told("8.6.1", _NAMES + _SETTINGS)
+    assert "expected a number from 0 to 5, got 6" in found
+    assert "the kernels of an engine are for one model of GPU" in found
