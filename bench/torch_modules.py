@@ -136,7 +136,14 @@ def _compiled(case: ModuleCase, module: Any, way: Way, target: str, example: tup
     if way.by_backend:
         from mlirt.builder.from_torch.dynamo_backend import mlirt_backend
 
-        return torch.compile(module, backend=mlirt_backend, options={"target": target}, dynamic=way.dynamic)
+        compiled = torch.compile(module, backend=mlirt_backend, options={"target": target}, dynamic=way.dynamic)
+
+        def with_recurrent(*inputs: Any) -> Any:
+            # TorchDynamo hands recurrent modules to a back end only where this is set while it captures.
+            with torch._dynamo.config.patch(allow_rnn=True):
+                return compiled(*inputs)
+
+        return with_recurrent
     shapes = _dynamic_shapes(case) if way.dynamic else None
     # The shapes are those of the arguments of `forward`, which may take any number of them.
     found: Any = mlirt.compile(module, example, target=target, dynamic_shapes=shapes)

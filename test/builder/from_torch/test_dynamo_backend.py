@@ -143,3 +143,26 @@ def test_back_end_is_registered() -> None:
     if "mlirt" not in torch._dynamo.list_backends():
         pytest.skip("mlirt is not installed with its entry points")
     assert torch._dynamo.lookup_backend("mlirt") is not None
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_modules_are_engines_where_torchdynamo_captures_them(engines: list[Any], kind: str) -> None:
+    module = getattr(torch.nn, kind)(3, 4, batch_first=True).eval()
+    compiled = torch.compile(module, backend=mlirt_backend, options=REFERENCE)
+    x = torch.randn(2, 5, 3)
+    with torch.no_grad():
+        with torch._dynamo.config.patch(allow_rnn=True):
+            compiled(x)
+        found, wanted = compiled(x), module(x)
+    assert len(engines) == 1
+    assert torch.allclose(found[0], wanted[0], atol=1e-5)
+
+
+def test_one_engine_serves_all_lengths_of_an_lstm(engines: list[Any]) -> None:
+    module = torch.nn.LSTM(3, 4, batch_first=True).eval()
+    compiled = torch.compile(module, backend=mlirt_backend, options=REFERENCE, dynamic=True)
+    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
+        for batch, length in ((6, 5), (2, 8), (9, 7)):
+            x = torch.randn(batch, length, 3)
+            assert torch.allclose(compiled(x)[0], module(x)[0], atol=1e-5)
+    assert len(engines) == 1
