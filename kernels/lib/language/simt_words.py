@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.dialects.kernel.async_copy import CommitAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment import (
@@ -23,8 +24,8 @@ from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
-    "Access", "block_id", "element_at", "elementwise", "fragment", "grid_size", "load_fragment", "named",
-    "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "zeros",
+    "Access", "block_id", "commit_copies", "element_at", "elementwise", "fragment", "grid_size", "load_fragment",
+    "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
 ]  # fmt: skip
 
 
@@ -55,6 +56,16 @@ def grid_size() -> Value:
 def sync_threads() -> None:
     """Wait until all threads of the block are here (__syncthreads)."""
     builder().insert(BarrierOp())
+
+
+def commit_copies() -> None:
+    """Make one group of the asynchronous copies that this thread has started since (cp.async.commit_group)."""
+    builder().insert(CommitAsyncOp())
+
+
+def wait_for_copies(groups: int) -> None:
+    """Wait until at most the last `groups` groups of this thread's copies are on their way (cp.async.wait_group)."""
+    builder().insert(WaitAsyncOp(groups))
 
 
 def shuffle_xor(value: SSAValue, mask: int) -> Value:

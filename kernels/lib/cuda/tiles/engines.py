@@ -26,7 +26,7 @@ class Engine(ABC):
         """Sums of nothing."""
 
     @abstractmethod
-    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> SSAValue:
         """The accumulators with the products of one stage added."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class MultiplyAdd(Engine):
         rows, columns = self.shape.piece
         return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), rows * columns))
 
-    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> SSAValue:
         k, at_once = self.k, self.shape.lines
 
         def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
@@ -106,7 +106,7 @@ class _Share:
         self.first = k.add(k.mul(warp, lanes * count), k.mul(lane, together))
 
     def fragments(
-        self, k: KernelBuilder, tile: TileMemory, stage: SSAValue, line: SSAValue
+        self, k: KernelBuilder, tile: TileMemory, stage: SSAValue | int, line: SSAValue
     ) -> Callable[[int], SSAValue]:
         """The fragment for each of the lines from `line` on: another one for each, or one that has all of them."""
         if self.by_depth:
@@ -153,7 +153,7 @@ class MatrixUnit(Engine):
             FillFragmentOp(self.k.constant(0, self.kind.accumulator_type), 4 * self.tile_rows * self.tile_columns)
         )
 
-    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue) -> SSAValue:
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> SSAValue:
         k = self.k
         left_at, right_at = self._left_index(left, stage), self._right_index(right, stage)
         for first in range(0, self.shape.depth, self.deep):
@@ -162,7 +162,7 @@ class MatrixUnit(Engine):
             accumulators = k.value(MmaOp(self.kind, accumulators, a, b, self.tile_rows, self.tile_columns))
         return accumulators
 
-    def _left_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
+    def _left_index(self, tile: TileMemory, stage: SSAValue | int) -> SSAValue:
         """Matrices in the order rows 0-7, rows 8-15 of the first half of the depth, then the same of the second one."""
         k = self.k
         row, deep = k.mul(k.rem(self.matrix, 2), 8), k.mul(k.div(self.matrix, 2), self.deep // 2)
@@ -170,7 +170,7 @@ class MatrixUnit(Engine):
             return tile.at(k, stage, k.add(deep, self.line8), k.add(self.first_row, row))
         return tile.at(k, stage, k.add(k.add(self.first_row, row), self.line8), deep)
 
-    def _right_index(self, tile: TileMemory, stage: SSAValue) -> SSAValue:
+    def _right_index(self, tile: TileMemory, stage: SSAValue | int) -> SSAValue:
         """Matrices in the order first half, second half of the depth of columns 0-7, then the same of columns 8-15."""
         k = self.k
         deep, column = k.mul(k.rem(self.matrix, 2), self.deep // 2), k.mul(k.div(self.matrix, 2), 8)

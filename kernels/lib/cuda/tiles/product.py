@@ -21,6 +21,7 @@ from mlirt.kernels.lib.cuda.tiles.problem import Plan, Sizes
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_accumulators
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, accumulator_pitch
+from mlirt.kernels.lib.language import Value
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -218,7 +219,7 @@ def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: SSAValue) 
     return MatrixUnit(k, plan.shape, thread, plan.kind, **by_depth)
 
 
-def _range(k: KernelBuilder, plan: Plan, part: SSAValue) -> tuple[SSAValue, SSAValue]:
+def _range(k: KernelBuilder, plan: Plan, part: SSAValue) -> tuple[Value, Value]:
     """The first tile along the depth of this part, and how many there are."""
     if plan.parts == 1:
         return k.constant(0), k.size(plan.steps)
