@@ -23,8 +23,8 @@ Measured = Callable[..., str]
 
 
 def long_plan() -> bytes:
-    """Products that take long beside the way of their inputs, and beside what it costs to queue them."""
-    return repeated_product_plan(CollectingLogger(), 256, 2048, 32)
+    """Products that take long beside the way of their inputs, and beside what it costs to queue them on a busy host."""
+    return repeated_product_plan(CollectingLogger(), 1024, 2048, 32)
 
 
 def activation_plan(elements: int) -> bytes:
