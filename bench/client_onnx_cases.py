@@ -46,9 +46,8 @@ LEFT_OUT = "constant_pad constantofshape expand matmulinteger maxpool maxunpool 
 
 
 Sets = list[tuple[list[Any], list[Any]]]  # inputs and outputs
-Case = tuple[
-    bytes, Callable[[], Sets]
-]  # a model, and what reads its sets, which may hold what the model is refused for
+# A model, and what reads its sets, which may hold what the model is refused for.
+Case = tuple[bytes, Callable[[], Sets]]
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 
