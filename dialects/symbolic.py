@@ -139,6 +139,8 @@ def floor_div(left: Dim, right: Dim) -> Dim:
         rest = _collect([(m, c % right) for m, c in _terms(left)])
         return whole + (0 if isinstance(rest, int) else _floor_of_rest(rest, right))
     quotient = _divide_exactly(left, right)
+    if quotient is None and _is_length(right):
+        quotient = _divide_exactly(left - right + 1, right)  # q*x + x - 1: what `ceil_div` makes of a multiple
     return quotient if quotient is not None else _call("//", left, right)
 
 
@@ -277,6 +279,11 @@ def coefficient_of(dimension: Dim, name: str) -> Dim:
         if degree:
             factor = factor + _collect([(tuple(a for a in monomial if a != Symbol(name)), coefficient)])
     return factor
+
+
+def _is_length(dimension: Dim) -> bool:
+    """Whether a dimension is a sum of products of symbols, which are at least 0."""
+    return all(c > 0 and all(isinstance(atom, Symbol) for atom in m) for m, c in _terms(dimension))
 
 
 def _terms(dimension: Dim) -> tuple[tuple[Monomial, int], ...]:

@@ -16,7 +16,8 @@ from typing import Any
 import torch
 
 from mlirt.dialects.length_requirements import LengthRequirement, Relation
-from mlirt.dialects.symbolic import Dim, minimum
+from mlirt.dialects.symbolic import Dim, minimum, sym
+from mlirt.dialects.symbolic import symbols as symbols_of
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
 from mlirt.errors import UnsupportedError
 from mlirt.frontend.importing.network import Network
@@ -82,7 +83,16 @@ def _of_guard(expression: Any, symbols: Symbols) -> Iterator[LengthRequirement]:
     if kind not in _COMPARISONS:
         raise UnsupportedError(f"the module was traced for lengths with {expression}, which no run can check")
     left, right = (symbols.expression(part) for part in expression.args)
-    yield _comparison(kind, left, right, f"the module was exported for lengths with {expression}")
+    if not _is_assumed_of_all(kind, left, right):
+        yield _comparison(kind, left, right, f"the module was exported for lengths with {expression}")
+
+
+def _is_assumed_of_all(kind: str, left: Dim, right: Dim) -> bool:
+    """Whether a formula that is just a length is to be what PyTorch assumes of every length: neither 0 nor 1."""
+    names = symbols_of(left)
+    if not isinstance(right, int) or len(names) != 1 or left != sym(*names):
+        return False
+    return (kind == "Unequality" and right < _MIN_EXPORTED) or (kind == "GreaterThan" and right <= _MIN_EXPORTED)
 
 
 def _unequal(left: Dim, right: Dim, fault: str) -> LengthRequirement:

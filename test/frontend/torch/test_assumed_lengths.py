@@ -85,6 +85,16 @@ def test_what_pytorch_cannot_prove_of_a_range_is_checked_in_each_run() -> None:
         engine(torch.randn(1, 4, 41, 9))
 
 
+def test_the_least_that_pytorch_assumes_is_not_asked_for_in_other_words() -> None:
+    """A bag counts as many as ceil(batch * length / length), of which PyTorch keeps that they are at least 2."""
+    module = torch.nn.EmbeddingBag(20, 6, mode="max").eval()
+    example = (torch.randint(0, 20, (3, 5)),)
+    batch, length = torch.export.Dim("batch", min=1, max=64), torch.export.Dim("length", min=1, max=64)
+    engine: Any = mlirt.compile(module, example, target="reference", dynamic_shapes=({0: batch, 1: length},))
+    for sizes in ((1, 5), (4, 2), (1, 1)):
+        assert_same(engine, module, (torch.randint(0, 20, sizes),))
+
+
 def test_a_length_that_is_a_constant_is_refused() -> None:
     module, length = Function(lambda x: x.reshape(-1, 4, 6) * 2).eval(), torch.export.Dim("length", min=2, max=9)
     with pytest.raises(MlirtError, match="cannot trace the module: Constraints violated"):
