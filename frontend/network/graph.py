@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from xdsl.dialects.tensor import ExtractOp
+
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.tensor_types import element_of, is_float, is_tensor, number_as_tensor, rank
@@ -160,9 +162,10 @@ class NetworkGraph:
 
     def is_shape_tensor(self, tensor: ITensor) -> bool:
         """Whether a layer reads a tensor as a shape, or makes of it what is read as one (tensorrt-features.md#6.1,
-        6.2). What a model's layer counts, such as the elements that are not zero, is a size that follows from data.
+        6.2). What a model's layer counts, such as the elements that are not zero or the iterations of a loop, is a size
+        that follows from data.
         """
-        todo, seen, counts = [tensor], {tensor}, set[ITensor]()
+        todo, seen, counts = [tensor], {tensor}, self._trip_counts()
         while todo:
             current = todo.pop()
             if current in self.shape_outputs:
@@ -181,6 +184,10 @@ class NetworkGraph:
                         todo.extend(output for output in record.outputs if output not in seen and _is_small(output))
                         seen.update(record.outputs)
         return False
+
+    def _trip_counts(self) -> set[ITensor]:
+        """What bounds loops of a model, where a number is taken out of its tensor."""
+        return {one for record in self.records if isinstance(record.template, ExtractOp) for one in record.inputs}
 
     def is_execution_tensor(self, tensor: ITensor) -> bool:
         """Whether a tensor is data: all are but those that are read as shapes alone (tensorrt-features.md#6.3)."""

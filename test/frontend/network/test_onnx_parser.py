@@ -220,9 +220,28 @@ g (int64[4] x) => (int64[1, n] y) { y = NonZero(x) }
 """
 
 
-@pytest.mark.parametrize(("text", "shapes"), [(EXPANDED, ["shape"]), (COUNTED, [])], ids=["Expand", "NonZero"])
+ITERATED = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64 count, float x) => (float[n] rows) {
+    more = Constant<value = bool {1}>()
+    end, rows = Loop(count, more, x) <body = body (int64 k, bool go, float a) => (bool on, float b, float row) {
+        on = Identity(go)
+        b = Add(a, a)
+        row = Identity(b)
+    }>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [(EXPANDED, ["shape"]), (COUNTED, []), (ITERATED, [])],
+    ids=["Expand", "NonZero", "Loop"],
+)
 def test_inputs_that_are_read_as_shapes(text: str, shapes: list[str]) -> None:
-    """tensorrt-features.md#6.1: sizes of a model's layer that are elements of an input; not those that are counted."""
+    """tensorrt-features.md#6.1: sizes of a model's layer that are elements of an input; not those that are counted, and
+    not the iterations of a loop (7.2: its count may be data).
+    """
     network = parsed(parser.parse_model(text))
     inputs = [network.get_input(k) for k in range(network.num_inputs)]
     assert [tensor.name for tensor in inputs if tensor.is_shape_tensor] == shapes
