@@ -16,7 +16,7 @@ import torch
 
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.torch.handlers import supported_operators
-from mlirt.frontend.torch.recurrent_shapes import open_lengths
+from mlirt.frontend.torch.open_lengths import open_lengths
 
 _LOG = logging.getLogger("mlirt")
 _UNPROVED = "Constraints violated"
