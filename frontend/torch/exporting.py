@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.frontend.torch.fused_layers import decompositions
 from mlirt.frontend.torch.handlers import supported_operators
 from mlirt.frontend.torch.open_lengths import open_lengths
 
@@ -105,6 +106,7 @@ def decomposed(program: Any) -> Any:
     for operator in kept_operators():
         if operator in table:
             table.pop(operator)
+    table.update(decompositions())
     with open_lengths(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
