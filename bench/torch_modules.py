@@ -211,8 +211,8 @@ def main() -> int:
             outcome, text, _ = run_isolated(Case(case.name, b"", judged), Limits(given.seconds, 16 << 30))
             row.append(outcome)
             counts[way.name][outcome] += 1
-            if outcome != "right":
-                print(f"    {group}.{case.name} {way.name}: {outcome}: {' '.join(text.split())[:500]}")
+            told = "" if outcome == "right" else f": {' '.join(text.split())[:500]}"
+            print(f"    {group}.{case.name} {way.name}: {outcome}{told}", flush=True)
         total += 1
         right += all(outcome in ("right", "parts") for outcome in row)
         print(f"{group}.{case.name}: {', '.join(row)}", flush=True)

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from mlirt.errors import InvalidInputError, UnsupportedError
+from mlirt.frontend.torch.fused_layers import decompositions
 from mlirt.frontend.torch.handlers import supported_operators
-from mlirt.frontend.torch.recurrent_shapes import open_lengths
+from mlirt.frontend.torch.open_lengths import open_lengths
 
 _LOG = logging.getLogger("mlirt")
 _UNPROVED = "Constraints violated"
@@ -105,6 +106,7 @@ def decomposed(program: Any) -> Any:
     for operator in kept_operators():
         if operator in table:
             table.pop(operator)
+    table.update(decompositions())
     with open_lengths(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -23,6 +23,14 @@ _OF_TWO: dict[str, Callable[[Dim, Dim], Dim]] = {
     "Min": minimum,
 }
 
+_ROUNDED: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "TruncToInt": floor_div,
+    "FloorToInt": floor_div,
+    "CeilToInt": ceil_div,
+}
+_EXACT_NUMERATORS = 1 << 21
+"""Such a numerator times a length below 2^32 has 53 bits: the product of floats, such as 1.5 n, is not rounded."""
+
 
 class Symbols:
     """One name for each symbol of a program."""
@@ -64,7 +72,23 @@ class Symbols:
             for _ in range(int(expression.args[1])):
                 result = result * base
             return result
+        scaled = self._scaled(kind, expression.args)
+        if scaled is not None:
+            return scaled
         return self._combined(kind, [self.expression(part) for part in expression.args], expression)
+
+    def _scaled(self, kind: str, parts: tuple[Any, ...]) -> Dim | None:
+        """A length times a float, as a whole number; None where another rounding than the product's could tell."""
+        divide = _ROUNDED.get(kind)
+        if divide is None or type(parts[0]).__name__ != "Mul" or len(parts[0].args) != 2:
+            return None
+        factor, number = parts[0].args
+        if not factor.is_Float or type(number).__name__ != "ToFloat" or not number.args[0].is_nonnegative:
+            return None
+        numerator, denominator = float(factor).as_integer_ratio()
+        if not 0 < numerator < _EXACT_NUMERATORS:
+            return None
+        return divide(self.expression(number.args[0]) * numerator, denominator)
 
     def _combined(self, kind: str, parts: list[Dim], expression: Any) -> Dim:
         if kind in ("Add", "Mul"):

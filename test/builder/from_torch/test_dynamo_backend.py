@@ -94,6 +94,25 @@ def test_dynamic_graph_is_built_once(engines: list[Any]) -> None:
     assert len(engines) == 1
 
 
+@pytest.mark.parametrize(("norm_first", "activation"), [(True, "relu"), (False, "gelu")])
+def test_encoder_layers_are_engines(norm_first: bool, activation: str, engines: list[Any]) -> None:
+    """PyTorch's one operator for a whole layer, with each kind of mask."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 12, 0.1, activation, batch_first=True, norm_first=norm_first).eval()
+    compiled = torch.compile(layer, backend=mlirt_backend, options=REFERENCE, dynamic=True)
+    for masks in ((), ("src_mask",), ("src_key_padding_mask",), ("src_mask", "src_key_padding_mask")):
+        engines.clear()
+        for batch, length in ((3, 5), (2, 7)):
+            x, places = torch.randn(batch, length, 8), torch.arange(length)
+            every = {
+                "src_mask": places[:, None] < places,
+                "src_key_padding_mask": (places >= length - 2).repeat(batch, 1),
+            }
+            given = {name: every[name] for name in masks}
+            with torch.no_grad():
+                assert torch.allclose(compiled(x, **given), layer(x, **given), atol=1e-5)
+        assert len(engines) == 1
+
+
 def test_weights_that_change_in_place_are_followed(engines: list[Any]) -> None:
     module = Layers().eval()
     compiled = torch.compile(module, backend=mlirt_backend, options=REFERENCE)

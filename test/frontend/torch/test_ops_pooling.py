@@ -49,3 +49,20 @@ def test_parts_of_a_dynamic_length(kind: Any, target: str) -> None:
     engine = check(kind((3, 5)), X, target=target, dynamic_shapes=({2: height},))
     for length in (2, 3, 7, 31):
         assert_same(engine, kind((3, 5)), (torch.randn(2, 3, length, 10),))
+
+
+@pytest.mark.parametrize(("lead", "target"), [((2, 3), "cpu"), ((3,), "reference")])
+def test_maxima_of_a_dynamic_length(lead: tuple[int, ...], target: str) -> None:
+    """PyTorch's own tracing of max_pool1d fixes its length."""
+    length = torch.export.Dim("length", min=4, max=40)
+    pools = nn.Sequential(nn.MaxPool1d(3, 2, 1), nn.MaxPool1d([2], [1], dilation=2, padding=[1]))
+    engine = check(pools, torch.randn(*lead, 13), target=target, dynamic_shapes=({len(lead): length},))
+    for size in (4, 31):
+        assert_same(engine, pools, (torch.randn(*lead, size),))
+
+
+def test_tracing_leaves_pytorch_as_it_was() -> None:
+    operators = torch.ops.aten.max_pool1d.default, torch.ops.aten.lstm.input
+    before = [dict(one.py_kernels) for one in operators]
+    check(nn.MaxPool1d(2), V)
+    assert [dict(one.py_kernels) for one in operators] == before

@@ -12,7 +12,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
 
-from torch_checks import check  # noqa: E402
+from torch_checks import assert_same, check  # noqa: E402
 
 nn: Any = torch.nn
 F: Any = torch.nn.functional
@@ -39,3 +39,11 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_module_is_right(case: str) -> None:
     module, *args = CASES[case]
     check(module, *args)
+
+
+def test_dynamic_lengths_times_a_float() -> None:
+    """Half a sample is dropped, where the length is odd."""
+    module, changes = nn.Upsample(scale_factor=(1.5, 0.75), mode="bilinear"), torch.export.Dim.DYNAMIC
+    engine = check(module, X, dynamic_shapes=({2: changes, 3: changes},))
+    for height, width in ((7, 9), (2, 31)):
+        assert_same(engine, module, (torch.randn(2, 3, height, width),))
