@@ -21,12 +21,14 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory, WindowShape
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.simt_words import Access, fragment, store_fragment
+from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.words import constant, extent, is_inside, parallel, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -117,37 +119,43 @@ class RowCopy:
     def make(self, op: ConvolutionOp, buffer: SSAValue, lowering: Lowering) -> None:
         """`parallel (image, rows.., position) { store the channels of its cells, or zeros in the padding }`."""
         k = lowering.kernel("rows")
-        sizes, zero = dims(op.input.type), k.constant(0, scalar_type(element_of(op.input.type)))
-        source, steps = k.buffer(op.input), k.strides(op.input)
-        target = k.memory(buffer, scalar_type(element_of(op.input.type)))
-        with k.parallel(self.sizes[:-1]) as loops:
-            image, *positions = loops
-            values: list[SSAValue] = []
-            for cell in places_of(*map(range, self.fold)):
-                at = self._cell(k, positions, cell)
-                inside = self._inside(k, at, sizes[2:])
-                for channel in range(sizes[1] if isinstance(sizes[1], int) else 0):
-                    load = LoadOp(source, [image, k.constant(channel), *at], steps)
-                    values.append(k.guarded(inside, lambda load=load: k.ready(k.value(load)), zero))
-            values += [zero] * (self.channels - len(values))
-            index = k.constant(0)
-            for loop, axis in zip(loops, range(len(loops)), strict=True):
-                index = k.add(index, k.mul(loop, k.size(product(self.sizes[axis + 1 :]))))
-            k.insert(StoreFragmentOp(k.value(FragmentOp(values)), target, index, range(self.channels), wide=True))
+        build(k, self._make, op, buffer)
         k.finish(op)
 
-    def _cell(self, k: KernelBuilder, positions: Sequence[SSAValue], cell: tuple[int, ...]) -> list[SSAValue]:
+    @kernel
+    def _make(self, op: ConvolutionOp, buffer: SSAValue) -> None:
+        k, sizes, element = builder(), dims(op.input.type), scalar_type(element_of(op.input.type))
+        zero, source, steps = constant(0, element), k.buffer(op.input), k.strides(op.input)
+        target = k.memory(buffer, element)
+        for loops in parallel(self.sizes[:-1]):
+            values = list[Value]()
+            for cell in places_of(*map(range, self.fold)):
+                at = self._cell(loops[1:], cell)
+                for channel in static_range(sizes[1] if isinstance(sizes[1], int) else 0):
+                    loaded = zero
+                    if self._inside(at, sizes[2:]):
+                        load = LoadOp(source, [loops[0], k.constant(channel), *at], steps)
+                        loaded = k.ready(k.value(load))
+                    values.append(loaded)
+            values += [zero] * (self.channels - len(values))
+            index = place(0)
+            for axis in static_range(len(loops)):
+                index = index + loops[axis] * extent(product(self.sizes[axis + 1 :]))
+            store_fragment(fragment(values), target, index, Access(range(self.channels), wide=True))
+
+    @kernel
+    def _cell(self, positions: Sequence[Value], cell: tuple[int, ...]) -> list[Value]:
         """Where a cell of a position is in the image."""
         places = zip(positions, self.fold, cell, self.padding, strict=True)
-        return [k.add(k.mul(position, fold), own - before) for position, fold, own, before in places]
+        return [position * fold + (own - before) for position, fold, own, before in places]
 
-    def _inside(self, k: KernelBuilder, at: list[SSAValue], sizes: tuple[Dim, ...]) -> SSAValue | None:
+    def _inside(self, at: Sequence[Value], sizes: tuple[Dim, ...]) -> bool:
         """Whether a cell is one of the image, which all are along dimensions that are the image's own."""
         inside: SSAValue | None = None
-        for axis, (place, size) in enumerate(zip(at, sizes, strict=True)):
+        for axis, (cell, size) in enumerate(zip(at, sizes, strict=True)):
             if self.fold[axis] > 1 or self.padding[axis] or self.sizes[1 + axis] != size:
-                inside = k.both(inside, k.compare("ult", place, k.size(size)))
-        return inside
+                inside = builder().both(inside, is_inside(cell, extent(size)))
+        return True if inside is None else bool_of(inside)
 
 
 def _copy(op: ConvolutionOp, kind: Kind, fold: tuple[int, ...]) -> RowCopy | None:

@@ -13,6 +13,8 @@ from mlirt.dialects.kernel.matrix_unit import PACKED, LoadMatrixOp, MmaKind, Mma
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.words import place, static_range
 
 
 class Engine(ABC):
@@ -60,23 +62,27 @@ class MultiplyAdd(Engine):
         return self.k.value(FillFragmentOp(self.k.constant(0.0, f32), rows * columns))
 
     def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> SSAValue:
-        k, at_once = self.k, self.shape.lines
+        return build(self.k, self._sum, value_of(accumulators), left, right, stage)
 
-        def step(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            accumulators = carried[0]
-            for quad in range(0, at_once, _QUAD):
-                line = k.add(k.mul(i, at_once), quad)
-                rows, columns = (
-                    share.fragments(k, tile, stage, line) for share, tile in ((self.rows, left), (self.columns, right))
-                )
-                for part in range(_QUAD):
-                    accumulators = self._add(accumulators, rows(part), columns(part), part)
-            return [accumulators]
+    @kernel
+    def _sum(self, total: Value, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> Value:
+        lines = self.shape.lines
+        for step in range(self.shape.depth // lines):
+            for quad in static_range(0, lines, _QUAD):
+                total = self._quad(total, left, right, stage, place(step * lines + quad))
+        return total
 
-        (result,) = k.loop(self.shape.depth // at_once, [accumulators], step)
-        return result
+    def _quad(
+        self, accumulators: Value, left: TileMemory, right: TileMemory, stage: SSAValue | int, line: SSAValue
+    ) -> Value:
+        """The accumulators with the products of the lines from `line` on added."""
+        rows = self.rows.fragments(self.k, left, stage, line)
+        columns = self.columns.fragments(self.k, right, stage, line)
+        for part in range(_QUAD):
+            accumulators = self._add(accumulators, rows(part), columns(part), part)
+        return accumulators
 
-    def _add(self, accumulators: SSAValue, rows: SSAValue, columns: SSAValue, part: int) -> SSAValue:
+    def _add(self, accumulators: SSAValue, rows: SSAValue, columns: SSAValue, part: int) -> Value:
         """The products of a line, which is a part of those that the fragments have."""
         lines = self.rows.lines, self.columns.lines
         return self.k.value(OuterProductOp(accumulators, rows, columns, part if max(lines) > 1 else 0, *lines))
