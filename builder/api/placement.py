@@ -89,7 +89,7 @@ def _check_later_settings(config: IBuilderConfig, reporter: Reporter) -> None:
             "one model of GPU; build it once for each"
         )
     for name, why in _WITHOUT_EFFECT.items():
-        if config.get_flag(BuilderFlag[name]):
+        if name in BuilderFlag.__members__ and config.get_flag(BuilderFlag[name]):
             reporter.warning(f"BuilderFlag.{name} has no effect: {why}")
 
 
