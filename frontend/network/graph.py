@@ -187,7 +187,8 @@ class NetworkGraph:
 
     def _trip_counts(self) -> set[ITensor]:
         """What bounds loops of a model, where a number is taken out of its tensor."""
-        return {one for record in self.records if isinstance(record.template, ExtractOp) for one in record.inputs}
+        readers = [record for record in self.records if isinstance(record.template, ExtractOp)]
+        return {one for record in readers for one in record.inputs if one is not None}
 
     def is_execution_tensor(self, tensor: ITensor) -> bool:
         """Whether a tensor is data: all are but those that are read as shapes alone (tensorrt-features.md#6.3)."""
