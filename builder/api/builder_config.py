@@ -48,14 +48,14 @@ _MIN_DLA_POOL = 4096
 _HIGHEST_LEVEL = 5
 
 
-def _level(value: object) -> int:
+def _optimization_level(value: object) -> int:
     level = int(cast("int", value))
     if not 0 <= level <= _HIGHEST_LEVEL:
         raise ValueError(f"builder_optimization_level: expected a number from 0 to {_HIGHEST_LEVEL}, got {value}")
     return level
 
 
-def _expected_level(level: object) -> object:
+def _compatibility_level(level: object) -> object:
     expect("hardware_compatibility_level", level, HardwareCompatibilityLevel)
     return level
 
@@ -66,13 +66,11 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     `target` is mlirt's own: "cuda", "cpu", or "auto" for cuda where there is a GPU.
     """
 
-    builder_optimization_level = LaterSetting((8, 6), 3, _level)
+    builder_optimization_level = LaterSetting((8, 6), 3, _optimization_level)
     """How long a build may take, from 0 to 5: with 0 and 1 no tactic is timed."""
     max_aux_streams = LaterSetting((8, 6), -1, int)
     """The most streams beside the caller's that an engine may use, which are none."""
-    hardware_compatibility_level = LaterSetting(
-        (8, 6), HardwareCompatibilityLevel.NONE, _expected_level
-    )
+    hardware_compatibility_level = LaterSetting((8, 6), HardwareCompatibilityLevel.NONE, _compatibility_level)
     """AMPERE_PLUS is refused when an engine is built for a GPU: its kernels are for one model of GPU."""
 
     def __init__(self, reporter: Reporter) -> None:
