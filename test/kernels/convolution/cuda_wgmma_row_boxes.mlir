@@ -3,9 +3,9 @@
 // The copy of cuda_wgmma_rows, then boxes of its lines: the even and the odd ones come apart, as windows move on by two, and
 // each of the seven lines of a window is a product of what lies in shared memory. All weights are copied once; warpgroups
 // take turns, and the next one begins when all products have begun.
-// CHECK: kernel.func @rows_{{[0-9a-f]+}}(%input: memref<?xf16>, [[COPY:%.*]]: memref<?xf16>)
+// CHECK: kernel.func @rows_{{[0-9a-f]+}}(%source: memref<?xf16>, [[COPY:%.*]]: memref<?xf16>)
 // CHECK:   kernel.parallel
-// CHECK-COUNT-3: kernel.load %input
+// CHECK-COUNT-3: kernel.load %source
 // CHECK:   kernel.store_fragment {{.*}}, [[COPY]][{{.*}}] {offsets = array<i64: 0, 1, 2, 3>, wide = true} : vector<4xf16>
 // CHECK: kernel.return
 // CHECK: kernel.func @convolution_{{[0-9a-f]+}}(%output: memref<?xf16>, [[EVEN:%.*]]: !kernel.tensor_map<f16, [1, 10, 8, 32], swizzle = 64>, [[ODD:%.*]]: !kernel.tensor_map<f16, [1, 11, 8, 32], swizzle = 64>, [[WEIGHTS:%.*]]: !kernel.tensor_map<f16, [32, 32], swizzle = 64>)

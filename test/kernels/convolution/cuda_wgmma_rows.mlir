@@ -4,9 +4,9 @@
 // elements of a line of 32. Then it is a convolution with windows one column wide, whose lines overlap: seven steps.
 // CHECK: plan.launch {{.*}}kernel = @rows_
 // CHECK: plan.launch {{.*}}kernel = @convolution_
-// CHECK: kernel.func @rows_{{[0-9a-f]+}}(%input: memref<?xf16>, [[COPY:%.*]]: memref<?xf16>)
+// CHECK: kernel.func @rows_{{[0-9a-f]+}}(%source: memref<?xf16>, [[COPY:%.*]]: memref<?xf16>)
 // CHECK:   kernel.parallel
-// CHECK-COUNT-3: kernel.load %input
+// CHECK-COUNT-3: kernel.load %source
 // CHECK:   kernel.store_fragment {{.*}}, [[COPY]][{{.*}}] {offsets = array<i64: 0, 1, 2, 3>, wide = true} : vector<4xf16>
 // CHECK: kernel.return
 // CHECK: kernel.func @convolution_{{[0-9a-f]+}}(%output: memref<?xf16>, %images: !kernel.tensor_map<f16, [64, 32], swizzle = 64, spatial = 2>, %weights: !kernel.tensor_map<f16, [64, 32], swizzle = 64>){{.*}}block_size = 160 : i64

@@ -141,6 +141,7 @@ def test_models_of_onnx_12_11() -> None:
     network = parsed(onnx.load_from_string(model.SerializeToString()), logger)
     profile = trt.Builder(logger).create_optimization_profile()
     profile.set_shape("x", (1, 6), (2, 6), (4, 6))
+    profile.set_shape_input("s", (1, -1, 1), (2, -1, 3), (4, -1, 6))
     config = cpu_config(logger)
     config.add_optimization_profile(profile)
     context = built(network, config, logger).create_execution_context()
