@@ -130,18 +130,17 @@ class Tiles(Family):
     @property
     def names(self) -> tuple[str, ...]:
         """What a launch takes, parts and single loads, and the times of each shape."""
-        shapes = [f"{one.kind}_{one.rows}x{one.columns}" for one in tiles.MULTIPLY_ADD]
-        times = [f"{shape}.{field}" for shape in shapes for field in ("floor", "busy", "start")]
+        times = [f"{shape.entry}.{field}" for shape in tiles.SINGLE for field in ("floor", "busy", "start")]
         return ("launch", "parts_per_cycle", "scattered_load", *times)
 
     def fits(self, choice: Any) -> bool:
         """Those of single precision."""
-        return replace(choice, parts=1) in tiles.MULTIPLY_ADD
+        return replace(choice, parts=1) in tiles.SINGLE
 
     def estimate(self, work: Any, tactic: str) -> float | None:
         """The microseconds of a tactic; None for one of another family."""
         file, _, name = tactic.partition(":")
-        known = tiles.choice_named(tiles.MULTIPLY_ADD, name)
+        known = tiles.choice_named(tiles.SINGLE, name)
         if known is None or file not in ("cuda_tiles", "cuda_implicit_gemm"):
             return None
         return replace(work, device=self.device).microseconds(known)

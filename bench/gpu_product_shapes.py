@@ -5,9 +5,9 @@
 
 A shape is rows x columns x depth of a tile, the warps below and beside each other, the rows and columns of a thread,
 and after that the stages, the blocks that a processor has at once, the lines that are unrolled, whether operands are
-transposed on their way, and the parts of a sum, such as c4. Without `--shapes` those that tactics choose from are
-taken. With `--no-device` the main loop's machine code is counted: float multiply-adds, their share of all instructions,
-and those of them that wait for a bank of registers. Else times are medians, in microseconds, PyTorch's those of the
+transposed on their way, whether matrix units multiply (bf16x6), and the parts of a sum, such as c4. Without `--shapes` those that tactics choose from are
+taken. With `--no-device` the main loop's machine code is counted: float multiply-adds, or products of matrix units, their
+share of all instructions, and those multiply-adds that wait for a bank of registers. Else times are medians, in microseconds, PyTorch's those of the
 same product without TF32, and the file is one for bench/fit_estimates.py.
 """
 
@@ -39,10 +39,10 @@ from mlirt.dialects.context import RtContext  # noqa: E402
 from mlirt.dialects.registry import register_dialects  # noqa: E402
 from mlirt.dialects.source_parser import parse_source  # noqa: E402
 from mlirt.kernels.lib.cuda.tiles import problem  # noqa: E402
-from mlirt.kernels.lib.cuda.tiles.shape import MULTIPLY_ADD, WarpTile  # noqa: E402
+from mlirt.kernels.lib.cuda.tiles.shape import SINGLE, WarpTile  # noqa: E402
 
 _SHAPE = re.compile(
-    r"(\d+)x(\d+)x(\d+) (\d+)x(\d+) (\d+)x(\d+)(?: s(?P<s>\d+))?(?: r(?P<r>\d+))?(?: l(?P<l>\d+))?(?P<t> t)?"
+    r"(\d+)x(\d+)x(\d+) (\d+)x(\d+) (\d+)x(\d+)(?: s(?P<s>\d+))?(?: r(?P<r>\d+))?(?: l(?P<l>\d+))?(?P<t> t)?(?P<x> bf16x6)?"
     r"(?: (?P<split>[pc])(?P<parts>\d+))?"
 )
 _REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
@@ -55,7 +55,7 @@ def shape_of(text: str) -> WarpTile:
         raise SystemExit(f"{text!r} is no shape")
     rows, columns, depth, below, beside, own_rows, own_columns = (int(match[number]) for number in range(1, 8))
     tile = WarpTile(rows, columns, depth, below, beside, int(match["r"] or 2), "float", int(match["s"] or 3))
-    tile = replace(tile, parts=int(match["parts"] or 1), is_cluster=match["split"] == "c")
+    tile = replace(tile, parts=int(match["parts"] or 1), is_cluster=match["split"] == "c", is_split=bool(match["x"]))
     return replace(tile, piece=(own_rows, own_columns), lines=int(match["l"] or 4), transposes=bool(match["t"]))
 
 
@@ -64,7 +64,7 @@ def text_of(shape: WarpTile) -> str:
     tile = f"{shape.rows}x{shape.columns}x{shape.depth} {shape.warp_rows}x{shape.warp_columns}"
     piece = f"{shape.piece[0]}x{shape.piece[1]} s{shape.stages} r{shape.resident} l{shape.lines}"
     split = f" {'c' if shape.is_cluster else 'p'}{shape.parts}" if shape.parts > 1 else ""
-    return f"{tile} {piece}{' t' * shape.transposes}{split}"
+    return f"{tile} {piece}{' t' * shape.transposes}{' bf16x6' * shape.is_split}{split}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def trial_of(size: Size, shape: WarpTile) -> Trial | None:
     module, _ = parse_source(context, size.text, "product.mlir")
     target = cuda_target()
     (site,) = find_sites(module, context, target, fewest=1)
-    with mock.patch.object(problem, "MULTIPLY_ADD", (replace(shape, parts=1, is_cluster=False),)):
+    with mock.patch.object(problem, "SINGLE", (replace(shape, parts=1, is_cluster=False),)):
         made = trials(site.ops[0], [f"cuda_tiles:{shape.name}"], context, target, {})
     return made[0] if made else None
 
@@ -159,16 +159,19 @@ def main_loop(listing: Listing) -> Sequence[Instruction]:
     return best
 
 
-def _products(code: Sequence[Instruction]) -> int:
-    return sum(one.name == "FFMA" for one in code)
+def _products(code: Sequence[Instruction]) -> tuple[int, int]:
+    """Products of matrix units, and multiply-adds."""
+    names = [one.name.partition(".")[0] for one in code]
+    return names.count("HMMA"), names.count("FFMA")
 
 
 def about_code(cubin: bytes) -> str:
     """Counts of a kernel's main loop."""
     code = main_loop(parse_listing(disassemble([cubin])[0]))
     registers = max((int(name) for one in code for name, _ in _REGISTER.findall(one.operands)), default=0) + 1
-    share = _products(code) / max(len(code), 1)
-    return f"{_products(code)} of {len(code)} = {share:.3f}, {bank_conflicts(code)} conflicts, {registers} registers"
+    units, multiply_adds = _products(code)
+    count = units or multiply_adds
+    return f"{count} of {len(code)} = {count / max(len(code), 1):.3f}, {bank_conflicts(code)} conflicts, {registers} registers"
 
 
 def times_of_torch(size: Size) -> float:
@@ -208,7 +211,7 @@ def main() -> None:
     """Compile, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="4096x4096x4096")
-    parser.add_argument("--shapes", default=",".join(map(text_of, MULTIPLY_ADD)))
+    parser.add_argument("--shapes", default=",".join(map(text_of, SINGLE)))
     parser.add_argument("--flips", default="nn")
     parser.add_argument("--no-device", action="store_true")
     parser.add_argument("-o", dest="output", type=Path)

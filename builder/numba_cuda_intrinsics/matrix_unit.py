@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from mlirt.builder.numba_cuda_intrinsics.instructions import (
+    F32,
     I32,
     SCALARS,
     SIZES,
@@ -46,6 +49,54 @@ def mma(kind: str, rows: int, columns: int) -> Any:
         return pack(builder, llvm_type(element), accumulators)
 
     return word(accumulator, [accumulator, left, right], emit)
+
+
+_PARTS = 3
+_TERMS = [(p, total - p) for total in range(_PARTS)[::-1] for p in range(total + 1)]  # the smallest products first
+_UPPER_HALVES = "prmt.b32 $0, $1, $2, 0x7632;"  # of two registers, as two bfloat16
+
+
+@maker
+def split_mma(rows: int, columns: int) -> Any:
+    """`word(accumulator, left, right)`: rows x columns tiles of float32 as bf16x6, fragments in quads."""
+    accumulator = types.UniTuple(types.float32, 4 * rows * columns)
+    left, right = types.UniTuple(types.float32, 8 * rows), types.UniTuple(types.float32, 4 * columns)
+    text = f"mma.sync.aligned.{_SHAPES['bf16']} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"
+
+    def emit(builder: Any, accumulators: Any, a: Any, b: Any) -> Any:
+        sums = unpack(builder, accumulators, 4 * rows * columns)
+        a, b = unpack(builder, a, 8 * rows), unpack(builder, b, 4 * columns)
+        # Tile j has of each 32 columns the numbers 4 c + j % 4, c < 8, and tile i rows 4 g + 2 (i % 2) and the next.
+        rights = [_halves(builder, b, (j // 4, j % 4)) for j in range(columns)]
+        for i in range(rows):
+            lefts = [_halves(builder, a, (i // 2, 2 * (i % 2) + s)) for s in range(2)]
+            products = [[F32(0.0)] * 4 for _ in range(columns)]
+            for p, q in _TERMS:
+                for j in range(columns):
+                    registers = [lefts[s][p][pair] for pair in range(2) for s in range(2)]
+                    operands = [*registers, *rights[j][q], *products[j]]
+                    products[j] = ptx(builder, text, [F32] * 4, operands, pure=True, convergent=True)
+            for j, half, pair in itertools.product(range(columns), range(2), range(2)):
+                at = (2 * i + half) * 2 * columns + 8 * (j // 4) + 4 * pair + j % 4
+                sums[at] = builder.fadd(sums[at], products[j][2 * half + pair])
+        return pack(builder, F32, sums)
+
+    return word(accumulator, [accumulator, left, right], emit)
+
+
+def _halves(builder: Any, fragment: Sequence[Any], place: tuple[int, int]) -> list[list[Any]]:
+    """The three parts of a row, or column, of a fragment of quads: each two registers of two bfloat16."""
+    block, number = place
+    rest = [fragment[16 * block + 4 * e + number] for e in range(4)]
+    found: list[list[Any]] = []
+    for part in range(_PARTS):
+        bits = [builder.bitcast(one, I32) for one in rest]
+        pairs = (bits[:2], bits[2:])
+        found.append([ptx(builder, _UPPER_HALVES, [I32], pair, pure=True)[0] for pair in pairs])
+        if part < _PARTS - 1:
+            upper = [builder.bitcast(builder.and_(one, I32(0xFFFF0000)), F32) for one in bits]
+            rest = [builder.fsub(one, cut) for one, cut in zip(rest, upper, strict=True)]
+    return found
 
 
 @maker

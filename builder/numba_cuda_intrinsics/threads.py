@@ -15,6 +15,7 @@ from mlirt.builder.numba_cuda_intrinsics.instructions import (
     llvm_type,
     maker,
     ptx,
+    unpack,
     word,
 )
 from mlirt.builder.numba_cuda_intrinsics.untyped import types
@@ -41,6 +42,23 @@ def _barrier(builder: Any) -> Any:
 
 
 barrier = word(types.void, [], _barrier)
+
+
+@maker
+def block_is_finite(count: int) -> Any:
+    """`word(x)`: whether all elements of the fragment `x` are finite, in all threads of the block."""
+
+    def emit(builder: Any, fragment: Any) -> Any:
+        # Zero times a number is zero, unless that is infinite or no number.
+        total: Any = F32(0.0)
+        for value in unpack(builder, fragment, count):
+            total = builder.fadd(total, builder.fmul(value, F32(0.0)))
+        lost = builder.zext(builder.fcmp_unordered("uno", total, total), I32)
+        name = "llvm.nvvm.barrier0.or"
+        found = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(I32, [I32]), name)
+        return builder.icmp_signed("==", builder.call(found, [lost]), I32(0))
+
+    return word(types.boolean, [types.UniTuple(types.float32, count)], emit)
 
 
 @maker

@@ -20,11 +20,12 @@ from mlirt.dialects.kernel.fragment import (
 )
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.split_float import BlockIsFiniteOp
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
-    "Access", "block_id", "commit_copies", "element_at", "elementwise", "fragment", "grid_size", "load_fragment",
+    "Access", "block_id", "block_is_finite", "commit_copies", "element_at", "elementwise", "fragment", "grid_size", "load_fragment",
     "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
 ]  # fmt: skip
 
@@ -66,6 +67,11 @@ def commit_copies() -> None:
 def wait_for_copies(groups: int) -> None:
     """Wait until at most the last `groups` groups of this thread's copies are on their way (cp.async.wait_group)."""
     builder().insert(WaitAsyncOp(groups))
+
+
+def block_is_finite(fragment: SSAValue) -> Value:
+    """Whether a fragment's elements are finite in all threads of the block, which wait for each other."""
+    return emit(BlockIsFiniteOp(fragment))
 
 
 def shuffle_xor(value: SSAValue, mask: int) -> Value:

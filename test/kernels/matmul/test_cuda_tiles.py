@@ -92,7 +92,7 @@ def test_long_sums_are_split_over_a_cluster(batch: tuple[tuple[int, ...], ...], 
         assert check((40, 70, 520), element, batch=(batch[0], batch[1]), tactic=f"cuda_tiles:{choice}") == ["matmul"]
 
 
-@pytest.mark.parametrize("tile", ["128x128", "64x64", "32x32"])
+@pytest.mark.parametrize("tile", ["128x128", "64x64", "32x32", "128x128bf16x6", "64x64bf16x6"])
 @pytest.mark.parametrize("flips", list(product((False, True), (False, True))))
 def test_products_of_any_orientation_in_every_tile(flips: tuple[bool, bool], tile: str) -> None:
     """Rows and columns beyond a tile, a depth that is no multiple of anything, a batch of five."""
@@ -100,7 +100,7 @@ def test_products_of_any_orientation_in_every_tile(flips: tuple[bool, bool], til
     assert check((140, 44, 72), "f32", flips, ((), ()), f"cuda_tiles:{tile}") == ["matmul"]
 
 
-@pytest.mark.parametrize("tile", ["128x128", "32x32"])
+@pytest.mark.parametrize("tile", ["128x128", "32x32", "64x64bf16x6"])
 @pytest.mark.parametrize("sizes", [(40, 72, 64), (33, 41, 47)])
 @pytest.mark.parametrize("flip", [False, True])
 def test_known_factors_lie_along_their_own_dimension(flip: bool, sizes: tuple[int, int, int], tile: str) -> None:

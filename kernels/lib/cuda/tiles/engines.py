@@ -54,8 +54,8 @@ class MultiplyAdd(Engine):
         lane_column = k.rem(k.div(lane, 2), shape.lane_columns)
         warp_row, warp_column = k.rem(warp, shape.warp_rows), k.div(warp, shape.warp_rows)
         rows, columns = shape.piece
-        self.rows = _Share(k, rows, shape.lane_rows, warp_row, lane_row, left_by_depth)
-        self.columns = _Share(k, columns, shape.lane_columns, warp_column, lane_column, right_by_depth)
+        self.rows = Share(k, rows, shape.lane_rows, warp_row, lane_row, left_by_depth)
+        self.columns = Share(k, columns, shape.lane_columns, warp_column, lane_column, right_by_depth)
 
     def zeros(self) -> SSAValue:
         rows, columns = self.shape.piece
@@ -68,7 +68,7 @@ class MultiplyAdd(Engine):
     def _sum(self, total: Value, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> Value:
         lines = self.shape.lines
         for step in range(self.shape.depth // lines):
-            for quad in static_range(0, lines, _QUAD):
+            for quad in static_range(0, lines, QUAD):
                 total = self._quad(total, left, right, stage, place(step * lines + quad))
         return total
 
@@ -78,7 +78,7 @@ class MultiplyAdd(Engine):
         """The accumulators with the products of the lines from `line` on added."""
         rows = self.rows.fragments(self.k, left, stage, line)
         columns = self.columns.fragments(self.k, right, stage, line)
-        for part in range(_QUAD):
+        for part in range(QUAD):
             accumulators = self._add(accumulators, rows(part), columns(part), part)
         return accumulators
 
@@ -94,18 +94,26 @@ class MultiplyAdd(Engine):
         self.k.insert(StoreFragmentOp(accumulators, results.buffer, index, offsets, wide=wide))
 
 
-_QUAD = 4
+QUAD = 4
 """Elements of 4 bytes that one access reads."""
 
 
-class _Share:
+class Share:
     """The rows (or columns) of a tile that a lane has: `offsets` from the `first` one on."""
 
     def __init__(
-        self, k: KernelBuilder, count: int, lanes: int, warp: SSAValue, lane: SSAValue, by_depth: bool
+        self,
+        k: KernelBuilder,
+        count: int,
+        lanes: int,
+        warp: SSAValue,
+        lane: SSAValue,
+        by_depth: bool,
+        together: int = QUAD,
     ) -> None:
-        self.by_depth, self.lines = by_depth, 1 if by_depth else _QUAD
-        together = _QUAD if by_depth else 1
+        """By depth a lane has so many neighbours `together`."""
+        self.by_depth, self.lines = by_depth, 1 if by_depth else QUAD
+        together = together if by_depth else 1
         self.offsets = [
             group * lanes * together + near for group in range(count // together) for near in range(together)
         ]
@@ -122,7 +130,7 @@ class _Share:
                 return k.value(LoadFragmentOp(tile.buffer, index, self.offsets, wide=True))
 
             return load
-        offsets = [own * tile.pitch + part for own in self.offsets for part in range(_QUAD)]
+        offsets = [own * tile.pitch + part for own in self.offsets for part in range(QUAD)]
         index = tile.at(k, stage, self.first, line)
         loaded = k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
         return lambda _: loaded

@@ -15,7 +15,7 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.tiles.shape import (
     MATRIX_UNIT,
     MATRIX_UNIT_BYTES,
-    MULTIPLY_ADD,
+    SINGLE,
     WarpTile,
     Work,
     choice_named,
@@ -89,7 +89,7 @@ class Problem:
     @property
     def shapes(self) -> tuple[WarpTile, ...]:
         """The tile shapes for the elements."""
-        return MULTIPLY_ADD if self.kind is None else _SHAPES[self.kind]
+        return SINGLE if self.kind is None else _SHAPES[self.kind]
 
     def estimates(self) -> dict[str, float]:
         """About how many microseconds the product takes with each tile shape and number of parts, by their names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
@@ -20,6 +21,7 @@ from mlirt.kernels.lib.cuda.tiles.main_loop import stages_for, sum_of_products
 from mlirt.kernels.lib.cuda.tiles.problem import Plan, Sizes
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_accumulators
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
+from mlirt.kernels.lib.cuda.tiles.split_unit import SplitMatrixUnit, exact_sum
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, accumulator_pitch
 from mlirt.kernels.lib.language import Value
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
@@ -89,12 +91,13 @@ def lower_product(
     left, right = operands.make(k, place, tiles)
     part = _part(k, plan)
     first, steps = _range(k, plan, part)
-    accumulators = sum_of_products(k, engine, left, right, first, steps, stages)
+    total = exact_sum if isinstance(engine, SplitMatrixUnit) else partial(sum_of_products, k)
+    accumulators = total(engine, left, right, first, steps, stages)
     kept = tiles.accumulators(k, shape.rows, shape.columns, epilogue.accumulator_type)
     keep_accumulators(k, engine, accumulators, kept)
     is_cluster = shape.is_cluster
-    partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 and not is_cluster else None
-    write = _writer(k, epilogue, partial, borders, part, lowering)
+    parts = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 and not is_cluster else None
+    write = _writer(k, epilogue, parts, borders, part, lowering)
     write = write if exists is None else write.where(k, exists)
     along_rows = epilogue.is_along_rows(lowering)
     results = TileResults(k, shape, place.thread, kept, part, along_rows=along_rows)
@@ -104,8 +107,8 @@ def lower_product(
     if fits_narrow(plan.sizes, epilogue, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(epilogue.op, grid=plan.grid(), block=[shape.threads])
-    if partial is not None:
-        add_parts(epilogue, partial, lowering, f"{family}_sum")
+    if parts is not None:
+        add_parts(epilogue, parts, lowering, f"{family}_sum")
 
 
 def _part(k: KernelBuilder, plan: Plan) -> SSAValue:
@@ -215,6 +218,8 @@ def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: SSAValue) 
     by_depth = {"left_by_depth": operands.left_by_depth, "right_by_depth": operands.right_by_depth}
     if plan.kind is None:
         k.function.attributes["resident"] = IntegerAttr(plan.shape.resident, i64)
+        if plan.shape.is_split:
+            return SplitMatrixUnit(k, plan.shape, thread)
         return MultiplyAdd(k, plan.shape, thread, **by_depth)
     return MatrixUnit(k, plan.shape, thread, plan.kind, **by_depth)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 from mlirt.dialects.gpu_device import GpuDevice, ShapeTimes
@@ -44,6 +45,8 @@ class WarpTile(Tile):
     """Lines of the depth that are multiplied between two rounds of a loop, there."""
     transposes: bool = False
     """Whether operands whose neighbours are along the depth are transposed on their way to shared memory, there."""
+    is_split: bool = False
+    """Whether the matrix units multiply single precision, as parts in bfloat16."""
 
     @property
     def lane_rows(self) -> int:
@@ -57,8 +60,8 @@ class WarpTile(Tile):
 
     @property
     def name(self) -> str:
-        """Such as `128x128`, or `64x64p4` for four parts, `64x64c4` where these are a cluster."""
-        whole = f"{self.rows}x{self.columns}"
+        """Such as `128x128`, or `64x64p4` for four parts, `64x64c4` where these are a cluster; `128x128bf16x6`."""
+        whole = f"{self.rows}x{self.columns}{'bf16x6' * self.is_split}"
         return whole if self.parts == 1 else f"{whole}{'c' if self.is_cluster else 'p'}{self.parts}"
 
     @property
@@ -68,7 +71,12 @@ class WarpTile(Tile):
 
     def times(self, device: GpuDevice) -> ShapeTimes:
         """How long its steps take on a device."""
-        return device.tiles.shapes[f"{self.kind}_{self.rows}x{self.columns}"]
+        return device.tiles.shapes[self.entry]
+
+    @property
+    def entry(self) -> str:
+        """Its times in a device file."""
+        return f"{'split' if self.is_split else self.kind}_{self.rows}x{self.columns}"
 
     def rate(self, device: GpuDevice) -> float:
         """The products that a processor makes per cycle."""
@@ -85,6 +93,17 @@ MULTIPLY_ADD = (
     WarpTile(64, 64, 32, 2, 2, 4, "float", piece=(8, 4), lines=16, transposes=True),
     WarpTile(32, 32, 32, 2, 1, 8, "float", piece=(4, 4), lines=8),
 )
+# Single precision, multiplied by the matrix units as parts in bfloat16: the same tiles, as a thread multiplies for itself
+# what is not finite.
+_SPLIT = partial(WarpTile, kind="float", lines=4, transposes=True, is_split=True)
+SPLIT = (
+    _SPLIT(128, 128, 16, 2, 2, resident=2, stages=4, piece=(8, 16)),
+    _SPLIT(64, 128, 16, 2, 2, resident=3, stages=4, piece=(4, 16)),
+    _SPLIT(128, 64, 32, 2, 2, resident=3, piece=(8, 8)),
+    _SPLIT(64, 64, 32, 2, 2, resident=4, piece=(4, 8)),
+    _SPLIT(32, 128, 16, 1, 4, resident=4, stages=4, piece=(4, 8)),
+)
+SINGLE = (*MULTIPLY_ADD, *SPLIT)
 # Half precision, multiplied by the matrix units.
 MATRIX_UNIT = (
     WarpTile(128, 128, 32, 2, 4, resident=2, kind="half"),
@@ -175,7 +194,7 @@ def choices(
 
 def choice_named(shapes: Sequence[WarpTile], name: str) -> WarpTile | None:
     """The choice of a name, whether it is a sensible one or not."""
-    match = re.fullmatch(r"(\d+x\d+)(?:([pc])([1-9]\d*))?", name)
+    match = re.fullmatch(r"(\d+x\d+(?:bf16x6)?)(?:([pc])([1-9]\d*))?", name)
     if match is None:
         return None
     parts, is_cluster = int(match[3] or 1), match[2] == "c"

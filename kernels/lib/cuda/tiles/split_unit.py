@@ -1,0 +1,91 @@
+"""Tiles of float32 on the matrix units: bf16x6, and multiply-adds once more where a result is not finite."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from mlirt.dialects.kernel.fragment import LoadFragmentOp
+from mlirt.dialects.kernel.split_float import SplitMmaOp
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.engines import QUAD, Engine, MultiplyAdd, Share
+from mlirt.kernels.lib.cuda.tiles.loaders import Loader
+from mlirt.kernels.lib.cuda.tiles.main_loop import sum_of_products
+from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
+from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import block_is_finite
+
+_DEEP = 16  # elements of one instruction along the depth
+_BLOCK = 32  # rows, or columns, of which a lane has a quad
+_LINES = (0, 1, 8, 9)
+"""Of a lane from its first one on; lane 4 g + t begins with 2 t. So the eight lanes of a part of a 16-byte access read
+different banks, as lines are 4 banks apart.
+"""
+
+
+class InQuads(MultiplyAdd):
+    """Each thread multiplies for itself, and has the accumulators that it has of the matrix units."""
+
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+        Engine.__init__(self, k, shape, thread)
+        lane, warp = k.rem(thread, 32), k.div(thread, 32)
+        self.warp_row, self.warp_column = k.rem(warp, shape.warp_rows), k.div(warp, shape.warp_rows)
+        self.quad, self.deep = k.div(lane, QUAD), k.rem(lane, QUAD)
+        rows, columns = shape.piece
+        self.rows = Share(k, rows, _BLOCK // QUAD, self.warp_row, self.quad, by_depth=True)
+        self.columns = Share(k, columns, QUAD, self.warp_column, self.deep, by_depth=True, together=2 * QUAD)
+
+
+class SplitMatrixUnit(InQuads):
+    """The warps multiply on their matrix units; the lines of both operands go along the depth."""
+
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+        super().__init__(k, shape, thread)
+        self.tile_rows, self.tile_columns = shape.rows // shape.warp_rows, shape.columns // shape.warp_columns
+        near = k.mul(self.quad, QUAD)
+        self.left_column = k.add(k.mul(self.warp_row, self.tile_rows), near)
+        self.right_column = k.add(k.mul(self.warp_column, self.tile_columns), near)
+
+    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> SSAValue:
+        k = self.k
+        line = k.mul(self.deep, 2)
+        left_at, right_at = left.at(k, stage, line, self.left_column), right.at(k, stage, line, self.right_column)
+        for first in range(0, self.shape.depth, _DEEP):
+            a = self._fragment(left, left_at, first, self.tile_rows)
+            b = self._fragment(right, right_at, first, self.tile_columns)
+            accumulators = k.value(SplitMmaOp(accumulators, a, b, self.tile_rows // 16, self.tile_columns // 8))
+        return accumulators
+
+    def _fragment(self, tile: TileMemory, index: SSAValue, first: int, count: int) -> SSAValue:
+        offsets = [
+            block + (first + line) * tile.pitch + near
+            for block in range(0, count, _BLOCK)
+            for line in _LINES
+            for near in range(QUAD)
+        ]
+        return self.k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
+
+
+def exact_sum(
+    engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int
+) -> Value:
+    """The sum of products, which threads multiply for themselves where it, or a factor, is infinite or no number."""
+    k = engine.k
+    total = sum_of_products(k, engine, left, right, first, steps, stages)
+    return build(k, _exact, total, engine, left, right, first, steps, stages)
+
+
+@kernel
+def _exact(
+    total: Value, engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int
+) -> Value:
+    if not block_is_finite(total):
+        total = _by_threads(engine, left, right, first, steps, stages)
+    return value_of(total)
+
+
+def _by_threads(
+    engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int
+) -> Value:
+    plain = InQuads(engine.k, engine.shape, engine.thread)
+    return sum_of_products(engine.k, plain, left, right, first, steps, stages)
