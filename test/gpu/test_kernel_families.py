@@ -19,6 +19,7 @@ from contractions import (
     planes_text,
     product_text,
 )
+from deconvolutions import DECONVOLUTIONS
 from device_engine import engine_of
 from long_rows import long_rows_text
 from lowered_network import parse_module
@@ -145,6 +146,18 @@ def test_deconvolutions_with_strides(sizes: tuple[int, int], element: str) -> No
     problem = Problem((2, 48, 21, 17), (48, 20, 4, 3), sizes, pre=(1,), post=(1, 0), transposed=True, residual=True)
     inputs = random({"x": problem.input, "r": problem.output}, element)
     check(convolution_text(problem, element), inputs, TOLERANCE[element], "cuda_phases")
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("choice", ["128x128s3", "64x64s3", "128x64s3d", "64x64s3t"])
+@pytest.mark.parametrize("name", DECONVOLUTIONS)
+def test_deconvolutions_by_warpgroups(name: str, choice: str, element: str) -> None:
+    """All remainders in one launch, of images whose channels are innermost."""
+    problem = DECONVOLUTIONS[name]
+    inputs = random({"x": problem.input, "r": problem.output}, element)
+    text = channels_last_text(problem, element)
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_phases:{choice}", stride', 1)
+    check(text, inputs, TOLERANCE[element])
 
 
 @pytest.mark.parametrize("element", ["f32", "f16"])

@@ -134,8 +134,13 @@ def depth_steps(sizes: Sequence[int], kind: Kind) -> int:
 
 def is_within_reach(op: ConvolutionOp) -> bool:
     """Whether a window's walk can be described to the device."""
-    reach = _REACH.get(rank(op.input.type) - 2, 0)
-    for (stride, dilation, pre, post), taps in zip(op.spatial(), dims(op.kernel.type)[2:], strict=True):
+    return reaches(op.spatial(), dims(op.kernel.type)[2:])
+
+
+def reaches(spatial: Sequence[tuple[int, int, int, int]], window: Sequence[Dim]) -> bool:
+    """The same of a window with these strides, dilations and paddings in front and behind, one of each dimension."""
+    reach = _REACH.get(len(window), 0)
+    for (stride, dilation, pre, post), taps in zip(spatial, window, strict=True):
         if not isinstance(taps, int):
             return False
         far = (taps - 1) * dilation

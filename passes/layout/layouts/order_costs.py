@@ -69,9 +69,10 @@ class Costs:
         are neighbours, parts of sectors.
         """
         of = op.output.type
+        apart = op.spatial()[-1][0] if op.transposed.value.data else 1  # pixels of a remainder
         if self._has_odd_rows(of):
-            return (_ODD_PARTS if self._is_kept(of) else _LOST_PARTS) * self.moved(of)
-        return _SECTOR / (_PIXELS * byte_width(element_of(of))) * self.moved(of)
+            return apart * (_ODD_PARTS if self._is_kept(of) else _LOST_PARTS) * self.moved(of)
+        return apart * _SECTOR / (_PIXELS * byte_width(element_of(of))) * self.moved(of)
 
     def turned_to_planes(self, op: ConvolutionOp) -> float:
         """The same for planes behind an input whose channels are innermost.
@@ -80,7 +81,8 @@ class Costs:
         """
         of, kernel = op.output.type, byte_width(element_of(op.kernel.type))
         starts = self.number(product(dims(of)[2:])) * byte_width(element_of(of))
-        if not self.has_warpgroups or op.groups.value.data != 1 or kernel > _HALF or starts % _WORD:
+        is_plain = op.groups.value.data == 1 and not op.transposed.value.data
+        if not self.has_warpgroups or not is_plain or kernel > _HALF or starts % _WORD:
             return self.reordered(op)
         return (_RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS) * self.moved(of)
 
@@ -138,7 +140,8 @@ class Costs:
 
     def _traffic_and_work(self, op: ConvolutionOp) -> tuple[float, float]:
         """What a convolution reads and writes, in microseconds, and its operations."""
-        outputs, taps = product(dims(op.output.type)), product(dims(op.kernel.type)[1:])
+        counted = op.input if op.transposed.value.data else op.output
+        outputs, taps = product(dims(counted.type)), product(dims(op.kernel.type)[1:])
         return (
             self.moved(op.input.type, op.output.type, op.kernel.type),
             2.0 * self.number(outputs) * self.number(taps),
@@ -154,13 +157,18 @@ class Costs:
         """Whether a convolution reads single elements, wherever they lie: with few channels, where it rounds them, and
         where its results interleave.
         """
-        if op.transposed.value.data and is_float(element_of(op.input.type)):
+        if op.transposed.value.data and is_float(element_of(op.input.type)) and not self._has_lines(op):
             return True
         if element_of(op.input.type) != element_of(op.kernel.type) and is_float(element_of(op.input.type)):
             return True  # rounded on its way through registers
         element = byte_width(element_of(op.input.type))
         fewest = MAX_ACCESS_BYTES if element == 1 else _DEPTH // 4
         return self.number(dims(op.input.type)[1]) * element < fewest
+
+    def _has_lines(self, op: ConvolutionOp) -> bool:
+        """Whether warpgroups compute a deconvolution: they read lines of channels."""
+        rate = self._rates(op.groups.value.data).get(byte_width(element_of(op.kernel.type)), _SLOWEST)
+        return self.has_warpgroups and op.groups.value.data == 1 and rate[0] > rate[1]
 
 
 def is_constant_like(value: SSAValue) -> bool:

@@ -18,7 +18,7 @@ from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.pipeline import Pipeline, leads_warpgroup
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.sources import Source
-from mlirt.kernels.lib.cuda.warpgroups.tile_results import Results, TileResults
+from mlirt.kernels.lib.cuda.warpgroups.tile_results import Results, RowPlaces, TileResults
 from mlirt.kernels.lib.language import Index, Value, build, kernel
 from mlirt.kernels.lib.language.hopper_words import (
     Barriers,
@@ -52,9 +52,12 @@ class GroupProduct:
         kind: Kind,
         sources: tuple[Source, Source],
         epilogue: RowEpilogue,
+        places: RowPlaces | None = None,
     ) -> None:
+        """`places`: which rows of the result the rows of a tile are, where they do not simply follow each other."""
         self.k, self.tile, self.sizes, self.kind, self.sources = k, tile, sizes, kind, sources
-        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=sources[1].in_fragment_order)
+        in_order = sources[1].in_fragment_order
+        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=in_order, places=places)
         self.tile_rows = dim_ceil_div(sizes.rows, tile.rows)
         self.tile_columns = dim_ceil_div(sizes.columns, tile.columns)
         self.entries = product(sizes.batch)
@@ -195,14 +198,20 @@ class GroupProduct:
         """Tile scheduler: the tile of a number, groups of rows of tiles, in these column by column."""
         rows, columns = size("tile_rows", self.tile_rows), size("tile_columns", self.tile_columns)
         batch, rest = place(0), tile
-        if self.entries != 1:
+        across = columns
+        if self.sizes.shares_rows:
+            across = columns * size("entries", self.entries)
+        elif self.entries != 1:
             per_entry = size("tiles_of_entry", self.tile_rows * self.tile_columns)
             batch, rest = tile // per_entry, tile % per_entry
-        in_group = columns * _GROUP
+        in_group = across * _GROUP
         first = rest // in_group * _GROUP
         height = min(rows - first, _GROUP)
         rest = rest % in_group
-        return self._place(first + rest % height, rest // height, batch)
+        row, column = first + rest % height, rest // height
+        if self.sizes.shares_rows:
+            batch, column = column // columns, column % columns
+        return self._place(row, column, batch)
 
     @kernel
     def _place(self, row: Value, column: Value, batch: Value) -> Work:

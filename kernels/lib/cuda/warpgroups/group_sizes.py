@@ -12,12 +12,15 @@ from mlirt.kernels.lib.language import Value
 class GroupSizes:
     """A batch of products; `batch` has the lengths of the dimensions that its index consists of, `steps` the number of
     tiles along the depth.
+
+    `shares_rows`: all entries of the batch read the same rows, so that their tiles are worked on together.
     """
 
     rows: Dim
     columns: Dim
     batch: tuple[Dim, ...]
     steps: Dim
+    shares_rows: bool = False
 
 
 @dataclass(frozen=True)
