@@ -8,6 +8,7 @@ from typing import TypeAlias
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
 
 from mlirt.dialects.fused.scalar_builder import integer_type
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
@@ -52,7 +53,7 @@ class ThreadBody:
             self.mapping[op.result] = self._constant(op)
         elif (load := guarded_load(op)) is not None:
             self._load_one_where(op, load)
-        elif op.regions:
+        elif op.regions and not op.has_trait(IsolatedFromAbove):
             self.nested(op)
         else:
             self.code.insert(op.clone(self.mapping))

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp
@@ -301,24 +301,32 @@ class RowEpilogue:
         return value
 
     def _apply(self, values: Sequence[SSAValue], count: int) -> SSAValue:
-        """The region on each element; numbers that are arguments of the kernel become operands."""
-        k, numbers = self.k, dict[Operation, SSAValue]()
-        for op in self.region.block.ops:
-            if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
-                numbers[op] = value
-        made = MapFragmentOp([*values, *numbers.values()], i32 if self.is_limited else self.element, count)
-        arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
-
-        def constant(op: Operation) -> SSAValue:
-            return arguments[op] if op in arguments else k.value(op.clone())
-
-        with k.inside(made.body.block):
-            special = {arith.ConstantOp.name: constant}
-            yielded = copy_region(self.region, made.body.block.args[: len(values)], k.insert, special)
-            k.insert(YieldOp(operands=[yielded]))
-        result = k.value(made)
-        return k.value(SaturateFragmentOp(result, self.element)) if self.is_limited else result
+        """The region on each element."""
+        element = i32 if self.is_limited else self.element
+        result = map_region(self.k, self.region, values, element, count)
+        return self.k.value(SaturateFragmentOp(result, self.element)) if self.is_limited else result
 
     def _offsets(self, count: int) -> list[int]:
         """Where a thread's results are, from its first column on."""
         return [QUAD * self.width * (p // self.width) + p % self.width for p in range(count)]
+
+
+def map_region(
+    k: KernelBuilder, region: Region, values: Sequence[SSAValue], element: Attribute, count: int
+) -> SSAValue:
+    """A region on each element of `count` of fragments; numbers that are arguments of the kernel become operands."""
+    numbers = dict[Operation, SSAValue]()
+    for op in region.block.ops:
+        if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
+            numbers[op] = value
+    made = MapFragmentOp([*values, *numbers.values()], element, count)
+    arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
+
+    def constant(op: Operation) -> SSAValue:
+        return arguments[op] if op in arguments else k.value(op.clone())
+
+    with k.inside(made.body.block):
+        special = {arith.ConstantOp.name: constant}
+        yielded = copy_region(region, made.body.block.args[: len(values)], k.insert, special)
+        k.insert(YieldOp(operands=[yielded]))
+    return k.value(made)
