@@ -62,6 +62,19 @@ def _gelu_tanh(s: Scalars, x: SSAValue, alpha: float, beta: float) -> SSAValue:
     return s.mul(s.mul(s.constant(0.5), x), s.add(s.constant(1), s.function(math.TanhOp, inner)))
 
 
+def _mish(s: Scalars, x: SSAValue, alpha: float, beta: float) -> SSAValue:
+    """x * tanh(softplus(x)) with a single exponential: the tangent is n / (n + 2), where n = exp(x) (exp(x) + 2).
+
+    Where x is positive both are divided by exp(x)**2, so that nothing overflows.
+    """
+    small = s.function(math.ExpOp, s.neg(s.abs(x)))
+    is_positive = s.compare("ge", x, s.constant(0))
+    twice = s.add(small, small)
+    above = s.select(is_positive, s.add(s.constant(1), twice), s.mul(small, s.add(small, s.constant(2))))
+    below = s.add(above, s.select(is_positive, s.mul(small, twice), s.constant(2)))
+    return s.mul(x, s.div(above, below))
+
+
 def _celu(s: Scalars, x: SSAValue, alpha: float, beta: float) -> SSAValue:
     scaled = s.div(s.min(x, s.constant(0)), s.constant(alpha))
     below = s.mul(s.constant(alpha), s.function(math.ExpM1Op, scaled))
@@ -107,7 +120,7 @@ FORMULAS: dict[ActivationKind, Activation] = {
     _KIND.GELU_ERF: _gelu_erf,
     _KIND.GELU_TANH: _gelu_tanh,
     _KIND.HARD_SWISH: lambda s, x, a, b: s.mul(x, _clip(s, _affine(s, x, a, b), 0, 1)),
-    _KIND.MISH: lambda s, x, a, b: s.mul(x, s.function(math.TanhOp, softplus(s, x))),
+    _KIND.MISH: _mish,
     _KIND.CELU: _celu,
     _KIND.RATIONAL_SIGMOID: _rational(SIGMOID),
     _KIND.RATIONAL_TANH: _rational(TANH),
