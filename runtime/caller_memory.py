@@ -36,6 +36,7 @@ class CallerMemory:
     ) -> None:
         """`bases` says where the context has each buffer."""
         self._bases = bases
+        self._placed: dict[tuple[int, ...], Placed] = {}
         roots = [place.root for place in binding.outputs]
         written = _written(manifest, binding) | set(roots)
         self._inputs = [
@@ -49,6 +50,15 @@ class CallerMemory:
 
     def placed(self, inputs: Sequence[int], outputs: Sequence[int], *, in_place: bool = True) -> Placed:
         """What becomes of tensors at these addresses; with `in_place` false all are copied."""
+        key = (in_place, *inputs, *outputs)
+        found = self._placed.get(key)
+        if found is None:
+            if len(self._placed) >= _REMEMBERED:
+                self._placed.clear()
+            found = self._placed[key] = self._place(inputs, outputs, in_place)
+        return found
+
+    def _place(self, inputs: Sequence[int], outputs: Sequence[int], in_place: bool) -> Placed:
         found = Placed({}, [], [])
         held = [(address, address + size) for address, (_, size, _) in zip(inputs, self._inputs, strict=True) if size]
         for address, (buffer, size, can_stay) in zip(inputs, self._inputs, strict=True):
