@@ -186,6 +186,8 @@ class CudaSession:
         self.is_in_graphs = False
         """Whether a graph of a caller may run at any time, which writes the memory as its run did."""
         self._in_graphs: list[object] = []
+        self._last_stream: Handle | None = None
+        """The caller's stream that has done all that the context's has to wait for, and nothing came on it since."""
 
     @on_its_device
     def _begin(self, stream: Handle | None) -> None:
@@ -204,6 +206,14 @@ class CudaSession:
         self.lanes.close()
         if self._owns_stream:
             self.driver.free_stream(self.stream)
+
+    def runs_on(self, stream: Handle | None) -> None:
+        """Note that the memory is used next on a stream of a caller; None for the context's own."""
+        self._last_stream = stream
+
+    def has_run_on(self, stream: Handle) -> bool:
+        """Whether all that uses the memory has been queued on this stream of a caller."""
+        return self._last_stream == stream
 
     def keep_for_graphs(self, owners: Iterable[object]) -> None:
         """Keep owners of memory as long as the context: a caller's graph has its addresses."""

@@ -4,25 +4,22 @@ import ctypes
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlirt.errors import InvalidInputError
-from mlirt.runtime.bound_launch import Address, BoundArgument, BoundLaunch, TensorMap
+from mlirt.runtime.bound_launch import Address
+from mlirt.runtime.caller_memory import CallerGraphs, CallerMemory, Placed
 from mlirt.runtime.conditional_graphs import DeviceGraph
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
-from mlirt.runtime.cuda_graph import Queued, capture, queue_in_lanes
+from mlirt.runtime.cuda_graph import capture, queue_in_lanes
 from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState, PinnedBlock
 from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
 from mlirt.runtime.driver_interface import DeviceError, Handle
-from mlirt.runtime.launch_accesses import accesses_of
-from mlirt.runtime.launch_order import predecessors, seats
-from mlirt.runtime.library_calls import LibraryCall
-from mlirt.runtime.manifest import Kernel
+from mlirt.runtime.frozen_launches import FrozenLaunches
 from mlirt.runtime.memory_planning import aligned
 from mlirt.runtime.program import Place, Program
 from mlirt.runtime.shape_binding import ShapeBinding
@@ -42,13 +39,6 @@ NOT_CAPTURED = (
 """Why a run is refused on a stream that is captured (tensorrt-features.md#7.20)."""
 PartsOf = Callable[[int], Sequence[tuple[int, int]]]
 """The parts of so many bytes: where each starts, and its size."""
-_CTYPES: dict[str, Callable[[Any], Any]] = {
-    "ptr": ctypes.c_uint64,
-    "i64": ctypes.c_int64,
-    "i32": ctypes.c_int32,
-    "f32": ctypes.c_float,
-    "f64": ctypes.c_double,
-}
 
 
 class CudaProgram:
@@ -65,12 +55,7 @@ class CudaProgram:
         self._bases = self._place()
         driver = self._driver
         self._plugins = session.plugins.bound(binding, lambda size: DeviceBlock(driver, size))
-        launched = [one for one in binding.launches if 0 not in one.grid and one.index not in self._plugins]
-        self._frozen_arguments = [self._frozen(launch) for launch in launched]
-        self._launches = [
-            (launch, self._queued(launch, pointers))
-            for launch, (pointers, _) in zip(launched, self._frozen_arguments, strict=True)
-        ]
+        self._launches = FrozenLaunches(session.device, binding, self._bases, frozenset(self._plugins))
         self._dtypes = [numpy_dtype(tensor.dtype) for tensor in self._manifest.outputs]
         self._input_sizes = [binding.sizes[tensor.buffer] for tensor in self._manifest.inputs]
         self._output_sizes = [
@@ -82,6 +67,8 @@ class CudaProgram:
         self._decisions = self._host_decisions()
         self._wrong_size: WrongSize | None = None
         self._graphs = self._captured()
+        self._callers = CallerMemory(self._manifest, binding, self._bases, self._output_sizes)
+        self._caller_graphs = CallerGraphs()
 
     @property
     def _staging(self) -> PinnedBlock:
@@ -96,7 +83,7 @@ class CudaProgram:
     @property
     def held_bytes(self) -> int:
         """The arguments and the graph, of which a driver does not say what they take; memory is the context's."""
-        return _BYTES_OF_A_LAUNCH * len(self._manifest.launches)
+        return _BYTES_OF_A_LAUNCH * len(self._manifest.launches) * (1 + len(self._caller_graphs))
 
     def __del__(self) -> None:
         with suppress(DeviceError, AttributeError):
@@ -104,7 +91,7 @@ class CudaProgram:
 
     @on_its_device
     def _free(self) -> None:
-        for graph in filter(None, self._graphs.values()):
+        for graph in filter(None, [*self._graphs.values(), *self._caller_graphs]):
             self._driver.free_graph(graph)
 
     def _place(self) -> dict[int, int]:
@@ -128,45 +115,6 @@ class CudaProgram:
 
     def _address(self, place: Address) -> int:
         return self._bases[place.root] + place.offset
-
-    def _frozen(self, launch: BoundLaunch) -> tuple[Any, list[Any]]:
-        """The array of pointers that a launch takes, and the values it points to, which must live as long."""
-        kinds = self._manifest.kernels[self._manifest.launches[launch.index].kernel].args
-        values = [self._argument(kind, arg) for kind, arg in zip(kinds, launch.args, strict=True)]
-        pointers = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(value) for value in values])
-        return pointers, values
-
-    def _argument(self, kind: str, argument: BoundArgument) -> Any:
-        """The value that a kernel is passed."""
-        if isinstance(argument, TensorMap):
-            return self._driver.encode_map(argument.layout, self._address(argument.address))
-        return _CTYPES[kind](self._address(argument) if isinstance(argument, Address) else argument)
-
-    def _kernel(self, launch: BoundLaunch) -> Kernel:
-        return self._manifest.kernels[self._manifest.launches[launch.index].kernel]
-
-    def _queued(self, launch: BoundLaunch, pointers: Any) -> Callable[..., None]:
-        """What puts a launch on a stream; it does not know the program: a cycle would keep memory."""
-        kernel, driver, starts_early = self._kernel(launch), self._driver, self._session.device.starts_early
-        if kernel.call is not None:
-            return self._queued_call(launch, kernel.call)
-        function = self._session.device.function(self._manifest.launches[launch.index].kernel)
-
-        def queue(stream: Handle, *, follows: bool) -> None:
-            kinds = follows and starts_early and kernel.dependent_launch, kernel.cooperative
-            driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, *kinds)
-
-        return queue
-
-    def _queued_call(self, launch: BoundLaunch, what: LibraryCall) -> Callable[..., None]:
-        addresses = [self._address(place) for place in launch.args if isinstance(place, Address)]
-        numbers = [number for number in launch.args if isinstance(number, int)]
-        call = self._session.device.libraries[what.library].prepare(what, addresses, numbers)
-
-        def queue(stream: Handle, *, follows: bool) -> None:
-            call(stream)
-
-        return queue
 
     def _host_decisions(self) -> HostDecisions | None:
         """What runs the program where it has branches, loops or checks, which it reads by the word of the staging."""
@@ -206,18 +154,7 @@ class CudaProgram:
     def _capture(self, stretch: Program) -> Handle:
         if not all(isinstance(step, int) for step in stretch):
             return self._deciding_graph(stretch)
-        return capture(*self._ordered(stretch), self._session.lanes)
-
-    def _ordered(self, stretch: Program) -> tuple[list[Queued], list[tuple[int, ...]]]:
-        """What queues each launch of a stretch, and the earlier ones among them that it waits for."""
-        wanted = set(stretch)
-        chosen = [(launch, queue) for launch, queue in self._launches if launch.index in wanted]
-        blocks = [prod(launch.grid) if self._kernel(launch).cooperative else 0 for launch, _ in chosen]
-        accesses = [
-            [*accesses_of(launch, self._manifest, self._binding, self._bases), *seat]
-            for (launch, _), seat in zip(chosen, seats(blocks, self._driver.processors()), strict=True)
-        ]
-        return [queue for _, queue in chosen], predecessors(accesses)
+        return capture(*self._launches.ordered(stretch), self._session.lanes)
 
     def _deciding_graph(self, stretch: Program) -> Handle:
         """A graph whose branches and loops the device decides about."""
@@ -225,7 +162,7 @@ class CudaProgram:
         function, maker = session.device.setter, driver.conditional_graphs()
         assert function is not None
         assert maker is not None
-        queues = {launch.index: queue for launch, queue in self._launches}
+        queues = {launch.index: queue for launch, queue in self._launches.queues}
 
         def queue(index: int) -> Callable[[Handle], None] | None:
             launch = queues.get(index)
@@ -244,10 +181,6 @@ class CudaProgram:
         graph = self._graphs[stretch]
         if graph:
             self._driver.replay(graph, self._session.stream)
-
-    def _queue_launches(self, stretch: Program) -> None:
-        """Queue the launches themselves: a caller's graph has no place for one of ours."""
-        queue_in_lanes(*self._ordered(stretch), self._session.lanes)
 
     def _call(self, index: int) -> None:
         """Let a plugin queue its work behind what is on the stream, where the next graph follows it."""
@@ -281,6 +214,7 @@ class CudaProgram:
     def upload(self, inputs: Sequence[np.ndarray | DeviceState]) -> None:
         """Copy the inputs to pinned memory and queue the way to the device; what stayed there is copied there."""
         driver, stream = self._driver, self._session.stream
+        self._session.runs_on(None)
         if self._session.is_busy:  # the copies of the run before may still read the staging memory
             driver.synchronize(stream)
         self._session.is_busy = True
@@ -298,12 +232,14 @@ class CudaProgram:
         if self._session.consumed is not None:
             driver.record(self._session.consumed, stream)
 
-    def _enter(self) -> None:
-        """Restore the borders where another shape has used the memory since."""
+    def _enter(self, stream: Handle | None = None) -> None:
+        """Restore the borders where another shape has used the memory since; `stream` is one of a caller."""
+        self._session.runs_on(stream)
+        own = self._session.stream if stream is None else stream
         is_other = self._session.tenant is not self._tenancy
         if is_other or self._session.is_in_graphs:  # which runs have been made since then nobody knows
             for offset, size, byte in self._binding.halos:
-                self._driver.fill(self._arena_address + offset, size, byte, self._session.stream)
+                self._driver.fill(self._arena_address + offset, size, byte, own)
         if is_other:
             for launch in self._plugins.values():
                 launch.others_have_run()
@@ -327,30 +263,80 @@ class CudaProgram:
     def run_at(self, inputs: Sequence[int], outputs: Sequence[int], stream: Handle, number: int | None) -> bool:
         """Run on a caller's device memory, after what is on the caller's stream and before what comes on it next.
 
-        Where the stream is captured, the run becomes part of the caller's graph.
+        Where the stream is captured, the run becomes part of the caller's graph; `caller_memory` says what is copied.
         """
-        driver, session = self._driver, self._session
-        is_captured = stream != 0 and driver.is_captured(stream)
+        session = self._session
+        is_captured = stream != 0 and self._driver.is_captured(stream)
         if is_captured:
             self._become_captured()
+        # The caller is told when the inputs are copied, which are read to the end where they are not.
+        is_plain = self._decisions is None and number is None and session.consumed is None and not self.timed
+        placed = self._callers.placed(inputs, outputs, in_place=is_plain)
+        if is_captured:
+            launches = self._launches_at(placed.bases)
+            session.keep_for_graphs([launches])
+            # A caller's graph has no place for one of ours.
+            lanes = session.lanes
+            self._run_between(placed, stream, number, lambda one: queue_in_lanes(*launches.ordered(one), lanes))
+        elif placed.bases and (graph := self._graph_at(placed.bases)) is not None:
+            self._run_in_place(graph, placed, stream)
+        else:
+            everything = self._callers.placed(inputs, outputs, in_place=False)
+            self._run_between(everything, stream, number, self._replay)
+        return True
+
+    def _run_between(self, placed: Placed, stream: Handle, number: int | None, run_stretch: RunStretch) -> None:
+        """Run on the context's stream, between what the caller's has and what comes there next."""
+        driver, session = self._driver, self._session
         arrival, departure = session.events[TIMES:]
         driver.record(arrival, stream)
         driver.wait(session.stream, arrival)
-        given = self._manifest.given_inputs
-        for address, size, tensor in zip(inputs, self._input_sizes[: len(given)], given, strict=True):
-            if size:
-                driver.copy_on_device(self._bases[tensor.buffer], address, size, session.stream)
+        for copy in placed.before:
+            driver.copy_on_device(*copy, session.stream)
         if number is not None:
             self._write_number(number)
         if session.consumed is not None:
             driver.record(session.consumed, session.stream)
-        self._execute(self._queue_launches if is_captured else self._replay)
-        for address, place, size in zip(outputs, self._binding.outputs, self._output_sizes, strict=True):
-            if size:
-                driver.copy_on_device(address, self._address(place), size, session.stream)
+        self._execute(run_stretch)
+        for copy in placed.after:
+            driver.copy_on_device(*copy, session.stream)
         driver.record(departure, session.stream)
         driver.wait(stream, departure)
-        return True
+
+    def _run_in_place(self, graph: Handle, placed: Placed, stream: Handle) -> None:
+        """Queue a graph on the caller's stream; the context's own goes on behind it."""
+        driver, session = self._driver, self._session
+        if self.stop is not None:
+            self.stop.check()
+        arrival, departure = session.events[TIMES:]
+        if not session.has_run_on(stream):
+            driver.record(arrival, session.stream)
+            driver.wait(stream, arrival)
+        for copy in placed.before:
+            driver.copy_on_device(*copy, stream)
+        self._enter(stream)
+        session.is_busy = True
+        driver.replay(graph, stream)
+        for copy in placed.after:
+            driver.copy_on_device(*copy, stream)
+        driver.record(departure, stream)
+        driver.wait(session.stream, departure)
+
+    def _graph_at(self, bases: Mapping[int, int]) -> Handle | None:
+        """The graph on a caller's memory; None where its addresses are new."""
+        whole = tuple(range(len(self._manifest.launches)))
+
+        def capture_at(bases: Mapping[int, int]) -> tuple[Handle, FrozenLaunches]:
+            launches = self._launches_at(bases)
+            return capture(*launches.ordered(whole), self._session.lanes), launches
+
+        return self._caller_graphs.graph_at(bases, capture_at, self._driver.free_graph)
+
+    def _launches_at(self, bases: Mapping[int, int]) -> FrozenLaunches:
+        """The launches with other addresses of some buffers."""
+        if not bases:
+            return self._launches
+        return FrozenLaunches(self._session.device, self._binding, {**self._bases, **bases}, frozenset(self._plugins))
 
     def _become_captured(self) -> None:
         """Let the run be noted for a graph of the caller; raises `InvalidInputError` where it cannot be."""
@@ -481,7 +467,8 @@ class CudaProgram:
         self._enter()
         self.wait()
         return [
-            (launch.index, lambda stream, queue=queue: queue(stream, follows=False)) for launch, queue in self._launches
+            (launch.index, lambda stream, queue=queue: queue(stream, follows=False))
+            for launch, queue in self._launches.queues
         ]
 
     @on_its_device
@@ -490,7 +477,7 @@ class CudaProgram:
         self._enter()
         start, end = self._session.events[2:4]
         times = {launch.index: 0.0 for launch in self._binding.launches}
-        queues = {launch.index: queue for launch, queue in self._launches}
+        queues = {launch.index: queue for launch, queue in self._launches.queues}
 
         def run(stretch: Program) -> None:
             for index in stretch:

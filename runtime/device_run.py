@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.symbol_values import Shape
 from mlirt.runtime.tensor_exchange import ExchangedTensor, exchanged, is_on_device
 
 
@@ -26,11 +27,7 @@ def run_on_device(
     stream: the handle of a CUDA stream; 0 is the legacy default stream. Raises `InvalidInputError`, which names the
     tensor, for another device, element type, shape or order in memory, before anything is queued.
     """
-    if manifest.target.kind != "cuda":
-        raise InvalidInputError("the inputs lie on a GPU, but the engine was built for the CPU: move them by .cpu()")
-    if manifest.state:
-        names = ", ".join(manifest.inputs[pair.input].name for pair in manifest.state)
-        raise InvalidInputError(f"an engine with state ({names}) takes arrays on the host; the state stays on the GPU")
+    _check_engine(manifest)
     given = manifest.given_inputs
     _check_names("input", feeds, [tensor.name for tensor in given])
     _check_names("output", outputs, [tensor.name for tensor in manifest.outputs])
@@ -40,13 +37,43 @@ def run_on_device(
     for tensor, target, shape in zip(manifest.outputs, targets, context.output_shapes(shapes), strict=True):
         if target.shape != tuple(shape):
             raise InvalidInputError(f"output {tensor.name!r}: expected the shape {tuple(shape)}, got {target.shape}")
-    addresses = [one.address for one in sources], [one.address for one in targets]
-    if not context.run_at(shapes, *addresses, stream):
+    _queue(context, shapes, [one.address for one in sources], [one.address for one in targets], stream)
+    return dict(outputs)
+
+
+def run_at_addresses(
+    context: ExecutionContext,
+    manifest: Manifest,
+    shapes: tuple[Shape, ...],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    stream: int,
+) -> None:
+    """As `run_on_device`, for who knows that what lies at the addresses is what the engine takes and gives."""
+    _check_engine(manifest)
+    _queue(context, shapes, inputs, outputs, stream)
+
+
+def _check_engine(manifest: Manifest) -> None:
+    if manifest.target.kind != "cuda":
+        raise InvalidInputError("the inputs lie on a GPU, but the engine was built for the CPU: move them by .cpu()")
+    if manifest.state:
+        names = ", ".join(manifest.inputs[pair.input].name for pair in manifest.state)
+        raise InvalidInputError(f"an engine with state ({names}) takes arrays on the host; the state stays on the GPU")
+
+
+def _queue(
+    context: ExecutionContext,
+    shapes: tuple[Shape, ...],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    stream: int,
+) -> None:
+    if not context.run_at(shapes, inputs, outputs, stream):
         raise InvalidInputError(
             "the host must look at what this network computes, so that it cannot run on the GPU's memory alone: give "
             "arrays on the host"
         )
-    return dict(outputs)
 
 
 def _check_names(what: str, given: Mapping[str, Any], names: list[str]) -> None:

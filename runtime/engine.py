@@ -26,7 +26,7 @@ from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.layer_times import Profile
-from mlirt.runtime.lent_memory import Allocator, ContextMemory
+from mlirt.runtime.lent_memory import Allocator, ContextMemory, memory_of
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.output_arrays import host_output, put_into
@@ -72,12 +72,13 @@ class Engine:
         streams: int | None = None,
         waits: bool = False,
         allocator: Allocator | None = None,
+        memory: ContextMemory | None = None,
     ) -> None:
         """The options are those of `load`. One that `waits` opens its device for the first run, so that it can be saved
-        where there is none. Weights lie in memory of the `allocator`, where there is one. The GPU is the one that is
-        current now in this thread.
+        where there is none. Weights lie in memory of the `allocator`, contexts have `memory`, where these are given.
+        The GPU is the one that is current now in this thread.
         """
-        self._allocator = allocator
+        self._allocator, self._memory = allocator, memory
         self._ordinal = current_ordinal() if plan.manifest.target.kind == "cuda" else 0
         self.plan = plan
         self._file = None if plan.origin is None else plan.origin.file
@@ -219,17 +220,17 @@ class Engine:
     ) -> ExecutionContext:
         """A context with memory of its own, or what is given, and state; without it states are as other tensors are."""
         plan = self.plan if keeps_state else self.plan.without_state()
-        return _context_of(plan, self._device, self._shape_cache_mb, self._binder, memory)
+        return _context_of(plan, self._device, self._shape_cache_mb, self._binder, memory or self._memory)
 
     @cached_property
     def _contexts(self) -> FairQueue[ExecutionContext]:
         """The contexts of `run`, one for each stream; a network that counts its runs, or keeps state, has one."""
         plan, device, binder, first = self.plan, self._device, self._binder, self.context
-        shape_cache_mb = self._shape_cache_mb
+        shape_cache_mb, memory = self._shape_cache_mb, self._memory
         _engines.add(self)
 
         def context_of(number: int) -> ExecutionContext:  # not a method: the engine would hold what holds it
-            return _context_of(plan, device, shape_cache_mb, binder) if number else first
+            return _context_of(plan, device, shape_cache_mb, binder, memory) if number else first
 
         manifest = plan.manifest
         is_one = len(manifest.given_inputs) < len(manifest.inputs) or bool(manifest.state)
@@ -474,6 +475,7 @@ def load(
     check_weights: bool = True,
     threads: int | None = None,
     streams: int | None = None,
+    allocator: Allocator | None = None,
 ) -> Engine:
     """Open a plan file, or its bytes; PlanError where it is damaged or was made for another machine.
 
@@ -493,11 +495,24 @@ def load(
     streams: how many runs may go on at once. On a CPU the threads are divided among as many groups: 1, as with None, is
         for the quickest answer, as many as threads for the most answers. Who waits is served in the order of arrival,
         and overtaken for a millisecond at most.
+    allocator: gives the memory of weights and of what lies between inputs and outputs, of the host for a CPU, else of
+        the GPU (`take(size)` gives an address that is a multiple of 256, `give_back(address)`), such as
+        `mlirt.TorchAllocator()`. Copies of the engine have none.
     """
+    memory = None if allocator is None else memory_of(allocator)
     with rare_collections():
         plan = read_plan(source, check_weights=check_weights)
         waits = plan.manifest.target.kind == "cuda" and not _driver_is_here()
-        return Engine(plan, spin_ms, shape_cache_mb=shape_cache_mb, threads=threads, streams=streams, waits=waits)
+        return Engine(
+            plan,
+            spin_ms,
+            shape_cache_mb=shape_cache_mb,
+            threads=threads,
+            streams=streams,
+            waits=waits,
+            allocator=allocator,
+            memory=memory,
+        )
 
 
 def _driver_is_here() -> bool:

@@ -68,3 +68,12 @@ class ContextMemory:
     """For what lies between inputs and outputs."""
     other: Lender | None = None
     """For copies of inputs and outputs on a device; None for memory of the driver."""
+
+
+def memory_of(allocator: Allocator) -> ContextMemory:
+    """All memory of a context from an allocator."""
+
+    def lend(size: int) -> AllocatedBlock:
+        return AllocatedBlock(allocator, size)
+
+    return ContextMemory(lend, lend)

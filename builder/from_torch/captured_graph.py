@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from operator import attrgetter, is_
 from typing import Any
 
 import torch
 
 from mlirt.errors import UnsupportedError
+
+_version = attrgetter("_version")
+"""How often a tensor has been written to in place; tensors of inference mode do not know."""
 
 
 class CapturedGraph:
@@ -33,15 +37,18 @@ class CapturedGraph:
     def take_weights(self, args: Sequence[Any]) -> None:
         """Note the weights of a call, and how often they have been written to."""
         self._taken = [args[k] for k in self._weights]
-        self._versions = [_version(one) for one in self._taken]
+        self._versioned = [one for one in self._taken if not one.is_inference()]
+        self._versions = list(map(_version, self._versioned))
         self._values = [args[k].item() for k in self._numbers]
 
     def weights_have_changed(self, args: Sequence[Any]) -> bool:
         """Whether a call has other weights or numbers, or the same weights after an update in place."""
-        return any(
-            args[k] is not taken or _version(taken) != version
-            for k, taken, version in zip(self._weights, self._taken, self._versions, strict=True)
-        ) or any(args[k].item() != value for k, value in zip(self._numbers, self._values, strict=True))
+        # A call of a network with hundreds of weights does little else in Python, so that no loop of it goes over them.
+        return (
+            not all(map(is_, map(args.__getitem__, self._weights), self._taken))
+            or list(map(_version, self._versioned)) != self._versions
+            or any(args[k].item() != value for k, value in zip(self._numbers, self._values, strict=True))
+        )
 
     def inputs_of(self, args: Sequence[Any]) -> list[Any]:
         """The tensors of a call that are no weights."""
@@ -130,10 +137,6 @@ def _as_number(graph: Any, node: Any, value: float) -> None:
             reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda one, user=user: value if one is user else one)
         graph.erase_node(user)
     graph.erase_node(node)
-
-
-def _version(tensor: Any) -> int:
-    return -1 if tensor.is_inference() else tensor._version
 
 
 def _dynamic(fake: Any) -> dict[int, Any]:

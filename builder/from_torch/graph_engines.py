@@ -40,7 +40,9 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
     weights = _attributes(whole)
     parts = partitioned(whole, refused_names(whole.graph, weights))
     _replace_parts(parts, weights, config, min_nodes)
-    return parts
+    # A call of the module itself would look for hooks and hold each argument to the example's structure.
+    run: Callable[..., Any] = parts.forward
+    return run
 
 
 def _attributes(module: Any) -> dict[str, Any]:
@@ -75,6 +77,11 @@ def _replace_parts(whole: Any, weights: Mapping[str, Any], config: BuildConfig, 
             _LOG.warning("mlirt: a part of %d operators is left to PyTorch: %s", count, error)
             continue
         setattr(whole, call.target, engine)
+        # Weights are built in: reading hundreds of them from the module would take longer than small networks do.
+        call.args = tuple(one for one, is_read in zip(call.args, engine.is_read, strict=True) if is_read)
+    for node in reversed(list(whole.graph.nodes)):
+        if node.op == "get_attr" and not node.users:
+            whole.graph.erase_node(node)
     whole.recompile()
 
 
@@ -109,7 +116,10 @@ class _PartNetwork:
 
 
 class PartEngine(torch.nn.Module):
-    """An engine that is called like the part of a graph which it was made from."""
+    """An engine that is called with those inputs of the part of a graph that are no weights and no sizes.
+
+    `is_read` says of each input of the part whether it is one of them.
+    """
 
     def __init__(self, graph: Any, weights: Mapping[str, Any], config: BuildConfig) -> None:
         from mlirt.builder.model_engine import build_engine
@@ -118,12 +128,13 @@ class PartEngine(torch.nn.Module):
         network = _PartNetwork(graph, weights)
         with using(config.plugins):
             self.engine = build_engine(network, config)
-        self._inputs, self._outputs = network.inputs, network.outputs
+        self.is_read = tuple(name is not None for name in network.inputs)
+        self.inputs = tuple(name for name in network.inputs if name is not None)
+        self._outputs = network.outputs
         self._is_single = not isinstance(list(graph.nodes)[-1].args[0], tuple | list)
 
     def forward(self, *args: Any) -> Any:
         """Run on tensors."""
-        feeds = {name: one for name, one in zip(self._inputs, args, strict=True) if name is not None}
-        found = run_tensors(self.engine, feeds)
+        found = run_tensors(self.engine, dict(zip(self.inputs, args, strict=True)))
         results = [found[name] for name in self._outputs]
         return results[0] if self._is_single else tuple(results)

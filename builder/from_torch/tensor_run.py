@@ -13,6 +13,7 @@ import torch
 
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.torch.elements import array_of, dtype_of_element, tensor_of
+from mlirt.runtime.device_run import run_at_addresses
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike
 from mlirt.runtime.lent_arrays import lent_array
@@ -32,10 +33,20 @@ def run_tensors(engine: EngineLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
 
 def _on_gpu(engine: Engine, feeds: Mapping[str, Any], device: Any) -> dict[str, Any]:
     """Results are in memory of PyTorch's allocator, written when the current stream gets there."""
-    dense = {name: tensor.to(device).contiguous() for name, tensor in feeds.items()}
-    shapes = engine.context.output_shapes([tuple(dense[one.name].shape) for one in engine.inputs])
-    outputs = {
-        one.name: torch.empty(shape, dtype=dtype_of_element(one.dtype), device=device)
-        for one, shape in zip(engine.outputs, shapes, strict=True)
-    }
-    return engine.run_on_stream(dense, outputs, torch.cuda.current_stream(device).cuda_stream)
+    sources = [_dense(one.name, one.dtype, feeds[one.name], device) for one in engine.inputs]
+    shapes = tuple([tuple(source.shape) for source in sources])
+    targets = [
+        torch.empty(shape, dtype=dtype_of_element(one.dtype), device=device)
+        for one, shape in zip(engine.outputs, engine.context.output_shapes(shapes), strict=True)
+    ]
+    inputs, outputs = ([tensor.data_ptr() for tensor in tensors] for tensors in (sources, targets))
+    stream = torch.cuda.current_stream(device).cuda_stream
+    run_at_addresses(engine.context, engine.plan.manifest, shapes, inputs, outputs, stream)
+    return {one.name: target for one, target in zip(engine.outputs, targets, strict=True)}
+
+
+def _dense(name: str, dtype: str, tensor: Any, device: Any) -> Any:
+    """A tensor on the device in the order of rows."""
+    if tensor.dtype != dtype_of_element(dtype):
+        raise InvalidInputError(f"input {name!r}: expected data type {dtype}, got {tensor.dtype}")
+    return tensor.to(device).contiguous()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
     from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.from_torch.torch_allocator import TorchAllocator
     from mlirt.builder.low_rank_updates import lora_merged
     from mlirt.builder.number_range.check_range import check_range
     from mlirt.builder.refit import refit, refittable_weights
@@ -64,6 +65,7 @@ _HOMES = {
     "lora_merged": "mlirt.builder.low_rank_updates",
     "refit": "mlirt.builder.refit",
     "refittable_weights": "mlirt.builder.refit",
+    "TorchAllocator": "mlirt.builder.from_torch.torch_allocator",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Pipeline": "mlirt.passes.pipeline_edits",
     "Remarks": "mlirt.passes.remarks",
@@ -108,6 +110,7 @@ __all__ = [
     "Remarks",
     "RunCancelledError",
     "TimingCache",
+    "TorchAllocator",
     "UnavailableError",
     "UnmetConditionError",
     "UnsupportedError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,17 +109,86 @@ def test_all_outputs_are_needed(context: ExecutionContext) -> None:
         run_on_device(context, manifest, {"x": OnDevice(np.ones((2, 4), np.float32))}, {}, 0)
 
 
-@pytest.mark.gpu
-def test_tensors_of_pytorch_on_a_gpu() -> None:
-    """On the current stream, in tensors of PyTorch, with the same bits as arrays."""
+def _relu_engine() -> tuple[Any, Any]:
+    """PyTorch, and an engine of one layer, `input` to `output`, on the GPU."""
     torch: Any = pytest.importorskip("torch")
     import mlirt
 
     made: Any = mlirt.compile(torch.nn.ReLU(), (torch.randn(5, 64),), target="cuda")
-    engine: Any = made.engine
+    return torch, made.engine
+
+
+@pytest.mark.gpu
+def test_tensors_of_pytorch_on_a_gpu() -> None:
+    """On the current stream, in tensors of PyTorch, with the same bits as arrays."""
+    torch, engine = _relu_engine()
     with torch.cuda.stream(torch.cuda.Stream()):
         x = torch.randn(5, 64, device="cuda")
         y = torch.empty_like(x)
         engine.run_on_stream({"input": x}, {"output": y}, torch.cuda.current_stream().cuda_stream)
         assert torch.equal(y, x.relu())
     assert np.array_equal(engine.run({"input": x.cpu().numpy()})["output"], y.cpu().numpy())
+
+
+@pytest.mark.gpu
+def test_a_graph_of_pytorch_takes_the_run() -> None:
+    """Captured on PyTorch's stream and replayed by PyTorch on other numbers, between operators of PyTorch."""
+    torch, engine = _relu_engine()
+    x = torch.randn(5, 64, device="cuda")
+    y = torch.empty_like(x)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    with torch.cuda.stream(stream):
+        engine.run_on_stream({"input": x}, {"output": y}, stream.cuda_stream)  # code is loaded before
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, stream=stream):
+        shifted = x - 0.5
+        engine.run_on_stream({"input": shifted}, {"output": y}, torch.cuda.current_stream().cuda_stream)
+        doubled = y * 2
+    for _ in range(3):
+        x.copy_(torch.randn(5, 64))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert torch.equal(doubled, 2 * (x - 0.5).relu())
+
+
+@pytest.mark.gpu
+def test_runs_on_pytorchs_tensors_copy_nothing() -> None:
+    """From the second call with the same addresses on, as PyTorch's own trace of the device tells."""
+    torch, engine = _relu_engine()
+    x = torch.randn(5, 64, device="cuda")
+    y = torch.empty_like(x)
+
+    def run() -> None:
+        engine.run_on_stream({"input": x}, {"output": y}, torch.cuda.current_stream().cuda_stream)
+
+    for _ in range(2):
+        run()
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as trace:
+        for _ in range(3):
+            x.neg_()
+            run()
+            assert torch.equal(y, x.relu())
+    names = [one.name.lower() for one in trace.events() if one.device_type == torch.autograd.DeviceType.CUDA]
+    assert any("relu" in name or "pointwise" in name for name in names), names
+    assert not any("dtod" in name for name in names), names  # `equal` fetches a truth value to the host
+
+
+@pytest.mark.gpu
+def test_weights_and_arena_lie_in_memory_of_pytorchs_allocator(tmp_path: Path) -> None:
+    """And PyTorch has it back when the engine is gone."""
+    torch: Any = pytest.importorskip("torch")
+    import mlirt
+
+    module = torch.nn.Sequential(torch.nn.Linear(64, 512), torch.nn.ReLU(), torch.nn.Linear(512, 64)).eval()
+    made: Any = mlirt.compile(module, (torch.randn(5, 64),), target="cuda")
+    torch.cuda.init()
+    before = torch.cuda.memory_allocated()
+    made.save(tmp_path / "net.plan")
+    engine = mlirt.load(tmp_path / "net.plan", allocator=mlirt.TorchAllocator())
+    x = torch.randn(5, 64)
+    with torch.no_grad():
+        assert torch.allclose(torch.from_numpy(engine.run({"input": x.numpy()})["output"]), module(x), atol=1e-3)
+    assert torch.cuda.memory_allocated() - before >= 2 * 64 * 512 * 4
+    del engine
+    assert torch.cuda.memory_allocated() == before
