@@ -5,10 +5,11 @@
 
 A shape is rows x columns x depth of a tile, the warps below and beside each other, the rows and columns of a thread,
 and after that the stages, the blocks that a processor has at once, the lines that are unrolled, whether operands are
-transposed on their way, whether matrix units multiply (bf16x6), and the parts of a sum, such as c4. Without `--shapes` those that tactics choose from are
-taken. With `--no-device` the main loop's machine code is counted: float multiply-adds, or products of matrix units, their
-share of all instructions, and those multiply-adds that wait for a bank of registers. Else times are medians, in microseconds, PyTorch's those of the
-same product without TF32, and the file is one for bench/fit_estimates.py.
+transposed on their way, whether matrix units multiply (bf16x6), and the parts of a sum, such as c4. Without `--shapes`
+those that tactics choose from are taken. With `--no-device` the main loop's machine code is counted: multiply-adds, or
+products of matrix units, their share of all instructions, and those multiply-adds that wait for a bank of registers.
+Else times are medians, in microseconds, PyTorch's those of the same product without TF32, and the file is one for
+bench/fit_estimates.py.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from mlirt.kernels.lib.cuda.tiles import problem  # noqa: E402
 from mlirt.kernels.lib.cuda.tiles.shape import SINGLE, WarpTile  # noqa: E402
 
 _SHAPE = re.compile(
-    r"(\d+)x(\d+)x(\d+) (\d+)x(\d+) (\d+)x(\d+)(?: s(?P<s>\d+))?(?: r(?P<r>\d+))?(?: l(?P<l>\d+))?(?P<t> t)?(?P<x> bf16x6)?"
-    r"(?: (?P<split>[pc])(?P<parts>\d+))?"
+    r"(\d+)x(\d+)x(\d+) (\d+)x(\d+) (\d+)x(\d+)(?: s(?P<s>\d+))?(?: r(?P<r>\d+))?(?: l(?P<l>\d+))?(?P<t> t)?"
+    r"(?P<x> bf16x6)?(?: (?P<split>[pc])(?P<parts>\d+))?"
 )
 _REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
 
@@ -171,7 +172,8 @@ def about_code(cubin: bytes) -> str:
     registers = max((int(name) for one in code for name, _ in _REGISTER.findall(one.operands)), default=0) + 1
     units, multiply_adds = _products(code)
     count = units or multiply_adds
-    return f"{count} of {len(code)} = {count / max(len(code), 1):.3f}, {bank_conflicts(code)} conflicts, {registers} registers"
+    share = count / max(len(code), 1)
+    return f"{count} of {len(code)} = {share:.3f}, {bank_conflicts(code)} conflicts, {registers} registers"
 
 
 def times_of_torch(size: Size) -> float:

@@ -1,4 +1,4 @@
-"""Single precision on the matrix units of a GPU: as accurate as multiply-adds, and the same for numbers that are not finite."""
+"""Single precision on the matrix units of a GPU: as accurate as multiply-adds, also where numbers are not finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of float32 that tell whether all bits of the factors count, and what becomes of numbers that are not finite."""
+"""Products of float32 that tell whether all bits of the factors count, and what numbers that are not finite give."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Deconvolutions on Hopper GPUs by warpgroups: the convolutions for all remainders of the output position in one launch.
+"""Deconvolutions on Hopper GPUs by warpgroups: the convolutions for all remainders of the output position at once.
 
 Output position `y` has `y + pre = s * a + r`; all positions with remainder `r` are a convolution of the input with
-every `s`-th tap of the kernel (`kernels/lib/deconvolution_phases.py`). Each is an implicit GEMM on im2col tiles that TMA
-copies; they are a batch, whose entries read the same pixels and write each to its own places. What the last steps
+every `s`-th tap of the kernel (`kernels/lib/deconvolution_phases.py`). Each is an implicit GEMM on im2col tiles that
+TMA copies; they are a batch, whose entries read the same pixels and write each to its own places. What the last steps
 compute beyond the result is left out.
 """
 

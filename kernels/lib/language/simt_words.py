@@ -25,8 +25,9 @@ from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
-    "Access", "block_id", "block_is_finite", "commit_copies", "element_at", "elementwise", "fragment", "grid_size", "load_fragment",
-    "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
+    "Access", "block_id", "block_is_finite", "commit_copies", "element_at", "elementwise", "fragment", "grid_size",
+    "load_fragment", "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id",
+    "wait_for_copies", "zeros",
 ]  # fmt: skip
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects import scf
 from xdsl.dialects.builtin import f32, i32
-from xdsl.ir import Block, Region, SSAValue
 
-from mlirt.dialects.kernel.core import StoreOp, YieldOp
-from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp
-from mlirt.dialects.kernel.tile_products import TileDotAddOp, TileMultiplyAddOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Index, Value, kernel, value_of
+from mlirt.kernels.lib.language.tile_words import elements, fill, multiply_add, multiply_add_int8
+from mlirt.kernels.lib.language.words import constant, place, strided
 from mlirt.kernels.rnn.cpu.scratch import Scratch
 from mlirt.kernels.rnn.cpu.shape import RecurrentTile
 
@@ -46,7 +44,7 @@ class Products:
         self,
         k: KernelBuilder,
         tile: RecurrentTile,
-        weights: SSAValue,
+        weights: Value,
         gates: int,
         accumulators: Scratch,
         batch: Dim,
@@ -62,7 +60,6 @@ class Products:
         )
         self.word = word
         self.weights.name_hint = "w"
-        self.chosen: SSAValue | None = None
         words = tile.units // word
         self.depth, self.whole = k.size(words), k.size(words // _UNROLLED * _UNROLLED)
         self.panels, self.panel_step = k.size(tile.panels), k.size(-(-tile.units // word) * self.width)
@@ -80,105 +77,63 @@ class Products:
         """Vectors of a row of a tile."""
         return self.tile.blocks * self.gates
 
-    def multiply(self, hidden: Scratch, first: SSAValue, rows: SSAValue, panel: SSAValue | None = None) -> None:
+    @kernel
+    def multiply(self, hidden: Scratch, first: Value, rows: Value, panel: Value | None = None) -> None:
         """The accumulators for `rows` sequences from `first` on, of one panel or of all.
 
         A single sequence does not compute what others would need.
         """
-        self.chosen = panel
-        k, height = self.k, self.tile.rows
-        start = hidden.at([first, k.constant(0)])
-        start.name_hint = "x_at"
-        if height == 1 or (isinstance(self.batch, int) and self.batch % height == 0):
-            self._panels(hidden, start, first, height, None)
-        elif isinstance(self.batch, int):
-            self._panels(hidden, start, first, height, rows)
+        height, batch = self.tile.rows, self.batch
+        x_at = hidden.at([first, place(0)])
+        if height == 1 or (isinstance(batch, int) and batch % height == 0):
+            self._panels(hidden, x_at, first, height, None, panel)
+        elif isinstance(batch, int):
+            self._panels(hidden, x_at, first, height, rows, panel)
+        elif rows == 1:
+            self._panels(hidden, x_at, first, 1, None, panel)
         else:
-            single, several = Block(), Block()
-            with k.inside(single):
-                self._panels(hidden, start, first, 1, None)
-                k.insert(scf.YieldOp())
-            with k.inside(several):
-                self._panels(hidden, start, first, height, rows)
-                k.insert(scf.YieldOp())
-            k.insert(scf.IfOp(k.compare("eq", rows, 1), [], Region(single), Region(several)))
+            self._panels(hidden, x_at, first, height, rows, panel)
 
-    def _panels(self, hidden: Scratch, x_at: SSAValue, first: SSAValue, height: int, rows: SSAValue | None) -> None:
-        k, tile = self.k, self.tile
-
-        def panel(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            number.name_hint = "panel"
-            zero = k.constant(0, f32 if self.word == 1 else i32)
-            accumulators = k.value(TileFillOp(zero, height, self.vectors, tile.lanes))
-            w_at = k.mul(number, self.panel_step)
-            w_at.name_hint = "w_at"
-            accumulators = self._sum(k.constant(0), self.whole, _UNROLLED, accumulators, hidden, x_at, w_at, rows)
-            words, rest = divmod(tile.units, self.word)
+    @kernel
+    def _panels(
+        self, hidden: Scratch, x_at: Value, first: Value, height: int, rows: Value | None, chosen: Value | None
+    ) -> None:
+        tile, (words, rest) = self.tile, divmod(self.tile.units, self.word)
+        for panel in range(self.panels) if chosen is None else [chosen]:
+            accumulators = fill(constant(0, f32 if self.word == 1 else i32), height, self.vectors, tile.lanes)
+            w_at = value_of(panel * self.panel_step)
+            for depth in range(0, self.whole, _UNROLLED):
+                accumulators = self._added(accumulators, hidden, depth, x_at, w_at, _UNROLLED, rows, self.word)
             if words % _UNROLLED:
-                accumulators = self._sum(self.whole, self.depth, 1, accumulators, hidden, x_at, w_at, rows)
+                for depth in range(self.whole, self.depth):
+                    accumulators = self._added(accumulators, hidden, depth, x_at, w_at, 1, rows, self.word)
             if rest:
                 accumulators = self._added(accumulators, hidden, self.depth, x_at, w_at, 1, rows, rest)
-            self._put(accumulators, first, number, rows)
-            return []
+            self._put(accumulators, first, value_of(panel), rows)
 
-        if self.chosen is None:
-            k.loop(self.panels, [], panel)
-        else:
-            panel(self.chosen, [])
-
-    def _sum(
-        self,
-        start: SSAValue,
-        stop: SSAValue,
-        step: int,
-        accumulators: SSAValue,
-        hidden: Scratch,
-        x_at: SSAValue,
-        w_at: SSAValue,
-        rows: SSAValue | None,
-    ) -> SSAValue:
-        k = self.k
-        block = Block(arg_types=[start.type, accumulators.type])
-        depth, carried = block.args
-        depth.name_hint, carried.name_hint = "depth", "accumulators"
-        with k.inside(block):
-            k.insert(scf.YieldOp(self._added(carried, hidden, depth, x_at, w_at, step, rows, self.word)))
-        made = k.insert(scf.ForOp(start, stop, k.constant(step), [accumulators], block))
-        return made.results[0]
-
+    @kernel
     def _added(
         self,
-        accumulators: SSAValue,
+        accumulators: Value,
         hidden: Scratch,
-        depth: SSAValue,
-        x_at: SSAValue,
-        w_at: SSAValue,
+        depth: Index,
+        x_at: Value,
+        w_at: Value,
         count: int,
-        rows: SSAValue | None,
+        rows: Value | None,
         last: int,
-    ) -> SSAValue:
+    ) -> Value:
         """The accumulators with `count` words more, from `depth` on; `last` numbers of the last one count."""
-        k = self.k
-        x, w = k.add(x_at, k.mul(depth, self.word)), k.add(w_at, k.mul(depth, self.width))
-        row_step = k.index(hidden.steps[0])
+        x, w, step = x_at + depth * self.word, w_at + depth * self.width, hidden.steps[0]
         if self.word == 1:
-            one = k.constant(1)
-            return k.value(
-                TileMultiplyAddOp(accumulators, hidden.memory, x, row_step, one, self.weights, w, count, rows)
-            )
-        return k.value(TileDotAddOp(accumulators, hidden.memory, x, row_step, self.weights, w, count, rows, last))
+            return multiply_add(accumulators, hidden.memory, x, (step, 1), self.weights, w, count, rows)
+        return multiply_add_int8(accumulators, hidden.memory, x, step, self.weights, w, count, rows, last=last)
 
-    def _put(self, accumulators: SSAValue, first: SSAValue, panel: SSAValue, rows: SSAValue | None) -> None:
-        k, tile = self.k, self.tile
-        unit = k.mul(panel, tile.blocks * tile.lanes)
-        unit.name_hint = "unit"
-        each = TileForEachOp(accumulators, rows)
-        element, row, vector, lane = each.body.block.args
-        with k.inside(each.body.block):
-            block, gate = k.div(vector, self.gates), k.rem(vector, self.gates)
-            row_step, gate_step, _ = self.accumulators.steps
-            indices = [first, row, gate, unit, block, lane]
-            steps = [row_step, row_step, gate_step, 1, tile.lanes, 1]
-            k.insert(StoreOp(element, self.accumulators.memory, indices, steps))
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(each)
+    @kernel
+    def _put(self, accumulators: Value, first: Value, panel: Value, rows: Value | None) -> None:
+        tile, unit = self.tile, panel * (self.tile.blocks * self.tile.lanes)
+        row_step, gate_step, _ = self.accumulators.steps
+        target = strided(self.accumulators.memory, row_step, row_step, gate_step, 1, tile.lanes, 1)
+        for element, row, vector, lane in elements(accumulators, rows):
+            block, gate = vector // self.gates, vector % self.gates
+            target[first, row, gate, unit, block, lane] = element

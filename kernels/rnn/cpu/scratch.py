@@ -13,6 +13,7 @@ from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
+from mlirt.kernels.lib.language import Index, Value
 
 if TYPE_CHECKING:
     from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -48,13 +49,16 @@ class Scratch:
                 step.name_hint = f"{name}_step"
         return Scratch(k, memory, tuple(steps))
 
-    def load(self, indices: Sequence[SSAValue]) -> SSAValue:
-        return self.k.value(LoadOp(self.memory, indices, self.steps))
+    def __getitem__(self, indices: Index | tuple[Index, ...]) -> Value:
+        return self.k.value(LoadOp(self.memory, self._places(indices), self.steps))
 
-    def store(self, value: SSAValue, indices: Sequence[SSAValue]) -> None:
-        self.k.insert(StoreOp(value, self.memory, indices, self.steps))
+    def __setitem__(self, indices: Index | tuple[Index, ...], value: Value) -> None:
+        self.k.insert(StoreOp(value, self.memory, self._places(indices), self.steps))
 
-    def at(self, indices: Sequence[SSAValue]) -> SSAValue:
+    def _places(self, indices: Index | tuple[Index, ...]) -> list[Value]:
+        return [self.k.index(index) for index in (indices if isinstance(indices, tuple) else (indices,))]
+
+    def at(self, indices: Sequence[SSAValue]) -> Value:
         """The number of an element."""
         total = self.k.constant(0)
         for index, step in zip(indices, self.steps, strict=True):

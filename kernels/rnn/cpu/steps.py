@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
-from xdsl.dialects.arith import AndIOp
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i1, i64
+from xdsl.dialects.builtin import Float32Type, f32, i1, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, StoreOp, YieldOp
+from mlirt.dialects.kernel.core import LoadOp, StoreOp
 from mlirt.dialects.plan.control import WhileOp
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.kernels.lib.cpu.split_index import split_index
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.loops import RegionLoop
+from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
+from mlirt.kernels.lib.language.words import Tensor, clamp, place, strided
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cpu.products import Products, packed
 from mlirt.kernels.rnn.cpu.scratch import Scratch, bytes_of
@@ -52,13 +56,17 @@ class _Steps(TiledLayer):
 
     def write(self) -> None:
         self.buffers: dict[str, SSAValue] = {}
-        self.span: tuple[SSAValue, SSAValue] | None = None
+        self.span: tuple[Value, Value] | None = None
         self.counters = [self.lowering.placements.scratch(8) for _ in range(2)]
         self.more = self.lowering.placements.scratch(1)
         self._kernel(self._start)
-        steps = Block([self._kernel(self._first), self._kernel(self._second)])
-        for launch in list(steps.ops):
+        steps = Block()
+        for write in (self._first, self._second):
+            # They are taken out of the program, into the loop.
+            launch = self._kernel(write)
+            launch.detach()
             launch.location = self.op.location
+            steps.add_op(launch)
         loop = WhileOp(self.more, 0, Region(Block()), Region(steps))
         loop.location = self.op.location
         block = self.op.parent
@@ -67,18 +75,16 @@ class _Steps(TiledLayer):
         self._kernel(self._end)
 
     def _kernel(self, write: Callable[[], None]) -> LaunchOp:
-        """A launch of a new kernel; those of the steps are taken out of the program, into the loop."""
+        """A launch of a new kernel."""
         self._sizes = {}
         width = max(tile.width for tile in self.tiles)
         self.states = [self._scratch([self.batch, width], f"state_{number}") for number in range(len(self.op.initial))]
         self.work = self._scratch([self.batch, width], "work") if self.op.has_reset else None
-        write()
+        build(self.k, write)
         self.k.finish(self.op)
         self.k = self.lowering.kernel("rnn")
         launch = self.op.prev_op
         assert isinstance(launch, LaunchOp)
-        if write in (self._first, self._second):
-            launch.detach()
         return launch
 
     def _scratch(self, shape: Sequence[Dim], name: str) -> Scratch:
@@ -97,94 +103,68 @@ class _Steps(TiledLayer):
 
     # The kernels.
 
+    @kernel
     def _start(self) -> None:
         """Initial states, and the first step."""
-        op, k = self.op, self.k
-        with self._shared([self.size("starts", maximum(self.batch, 1))]) as (n,):
-
-            def unit_of(unit: SSAValue) -> None:
-                for initial, state in zip(op.initial, self.states, strict=True):
-                    state.store(self._load(initial, [n, unit]), [n, unit])
-
+        for n in tasks(self.size("starts", maximum(self.batch, 1))):
             batch = self.size("batch", self.batch)
-            k.when(k.compare("slt", n, batch), lambda: self._lanes(unit_of))
+            if n < batch:
+                for unit in self.unit_lanes():
+                    for initial, state in zip(self.op.initial, self.states, strict=True):
+                        state[n, unit] = Tensor(initial)[n, unit]
+            if n == 0:
+                some = 0 < self.size("steps", self.steps) and 0 < batch
+                self._put(self.counters[0], place(0))
+                strided(self.k.memory(self.more, i1))[()] = some
 
-            def begin() -> None:
-                some = k.value(AndIOp(k.compare("slt", 0, self.size("steps", self.steps)), k.compare("slt", 0, batch)))
-                self._put(self.counters[0], k.constant(0))
-                k.insert(StoreOp(some, k.memory(self.more, i1), [], []))
-
-            k.when(k.compare("eq", n, 0), begin)
-
+    @kernel
     def _first(self) -> None:
         products = self._product(0)
         with self._panels_of_groups(0) as (first, rows, panel):
             step = self._number_of_step(self.counters[0])
-            self._once(first, panel, lambda: self._put(self.counters[1], step))
+            if first == 0 and panel == 0:
+                self._put(self.counters[1], step)
             products.multiply(self.states[0], first, rows, panel)
             if self.work is not None:
-                self.products = [products]
-                work = self.work
+                self.reset(self.work, step, first, rows)
 
-                def reset(place: Place) -> None:
-                    accumulators = [*self._accumulators(0, place), self.k.constant(0, f32)]
-                    (inner,) = self._inline(op.reset, accumulators, place)
-                    work.store(inner, [place.n, place.unit])
-
-                op = self.op
-                self._cells(step, first, rows, reset)
-
+    @kernel
     def _second(self) -> None:
-        k, last = self.k, len(self.gates) - 1
+        last = len(self.gates) - 1
         products = self._product(last) if self.work is not None else None
         with self._panels_of_groups(last) as (first, rows, panel):
             step = self._number_of_step(self.counters[1])
-
-            def advance() -> None:
-                following = k.add(step, 1)
+            if first == 0 and panel == 0:
+                following = step + 1
                 self._put(self.counters[0], following)
-                more = k.compare("slt", following, self.size("steps", self.steps))
-                k.insert(StoreOp(more, k.memory(self.more, i1), [], []))
-
-            self._once(first, panel, advance)
+                more = following < self.size("steps", self.steps)
+                strided(self.k.memory(self.more, i1))[()] = more
             if products is not None and self.work is not None:
                 products.multiply(self.work, first, rows, panel)
-            self._cells(step, first, rows, self._cell)
+            self.cells(step, first, rows)
 
+    @kernel
     def _end(self) -> None:
-        with self._shared([self.size("batch", self.batch)]) as (n,):
-
-            def unit_of(unit: SSAValue) -> None:
+        for n in tasks(self.size("batch", self.batch)):
+            for unit in self.unit_lanes():
                 for state, output in zip(self.states, self.op.outputs[1:], strict=False):
-                    self._store(state.load([n, unit]), output, [n, unit])
-
-            self._lanes(unit_of)
+                    Tensor(output)[n, unit] = state[n, unit]
 
     # What they consist of.
 
-    def _sum(self, part: int, gate: int, place: Place) -> SSAValue:
+    def _sum(self, part: int, gate: int, at: Place) -> Value:
         shape = [self.batch, self.gates[part], self.tiles[part].width]
-        return self._scratch(shape, f"sums_{part}").load([place.n, self.k.constant(gate), place.unit])
+        return self._scratch(shape, f"sums_{part}")[at.n, gate, at.unit]
 
     @contextmanager
-    def _shared(self, extents: Sequence[SSAValue]) -> Generator[list[SSAValue]]:
-        """Iterations that the workers share."""
-        loop = ParallelOp(list(extents))
-        loop.attributes["workers"] = UnitAttr()
-        with self.k.inside(loop.body.block):
-            yield list(loop.body.block.args)
-            self.k.insert(YieldOp(operands=[[]]))
-        self.k.insert(loop)
-
-    @contextmanager
-    def _panels_of_groups(self, part: int) -> Generator[tuple[SSAValue, SSAValue, SSAValue]]:
+    def _panels_of_groups(self, part: int) -> Generator[tuple[Value, Value, Value]]:
         """For each group of sequences and each panel of hidden units: the first sequence, how many, and the panel."""
         k, tile = self.k, self.tiles[part]
         # Without steps there is nothing to do, nor anything to read.
         groups = ceil_div(self.batch, self.rows) * minimum(self.steps, 1)
         extents = [self.size("groups", groups), self.size(f"panels_{part}", tile.panels)]
         units, batch = self.size("units", self.units), self.size("batch", self.batch)
-        with self._shared(extents) as (group, panel):
+        with tasks(*extents).enter() as (group, panel):
             first = k.mul(group, self.rows)
             rows = k.min(k.sub(batch, first), self.rows)
             start = k.mul(panel, tile.blocks * tile.lanes)
@@ -192,33 +172,25 @@ class _Steps(TiledLayer):
             yield first, rows, panel
             self.span = None
 
-    def _lanes(self, body: Callable[[SSAValue], None]) -> None:
-        """`body(unit)` for the hidden units of the panel."""
-        if self.span is None:
-            super()._lanes(body)
-            return
-        start, count = self.span
-        loop = ParallelOp([count])
-        loop.attributes["lanes"] = IntegerAttr(self.lanes, i64)
-        (unit,) = loop.body.block.args
-        with self.k.inside(loop.body.block):
-            body(unit)
-            self.k.insert(YieldOp(operands=[[]]))
-        for op in list(loop.body.block.walk()):
+    def unit_lanes(self) -> RegionLoop[Value]:
+        """The hidden units of the panel, or all, which are lanes."""
+        return super().unit_lanes() if self.span is None else RegionLoop(partial(self._lanes_of_panel, *self.span))
+
+    @contextmanager
+    def _lanes_of_panel(self, start: Value, count: Value) -> Generator[Value]:
+        with lane_loop(count, self.lanes).enter() as unit:
+            yield unit
+        body = unit.owner
+        assert isinstance(body, Block)
+        for op in list(body.walk()):
             if isinstance(op, LoadOp | StoreOp) and unit in op.indices:
                 split_index(op, start, unit)
-        self.k.insert(loop)
 
-    def _once(self, first: SSAValue, panel: SSAValue, write: Callable[[], None]) -> None:
-        """Let one iteration of all do something."""
-        k = self.k
-        k.when(k.value(AndIOp(k.compare("eq", first, 0), k.compare("eq", panel, 0))), write)
-
-    def _number_of_step(self, counter: SSAValue) -> SSAValue:
+    def _number_of_step(self, counter: SSAValue) -> Value:
         """The number of the step, which no memory can make one that there is not."""
-        return self.k.clamp(self._get(counter), self.size("steps", self.steps))
+        return clamp(self._get(counter), self.size("steps", self.steps))
 
-    def _get(self, counter: SSAValue) -> SSAValue:
+    def _get(self, counter: SSAValue) -> Value:
         return self.k.from_integer(self.k.value(LoadOp(self.k.memory(counter, i64), [], [])))
 
     def _put(self, counter: SSAValue, number: SSAValue) -> None:

@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.arith import SelectOp
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i32, i64
-from xdsl.ir import Region, SSAValue
+from xdsl.dialects.builtin import Float32Type, UnitAttr, f32, i32
+from xdsl.ir import Region
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.kernel.core import ParallelOp, YieldOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import dims, element_of, is_half
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.loops import RegionLoop
+from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
+from mlirt.kernels.lib.language.words import Tensor, constant, inline, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cpu.products import Products, packed
 from mlirt.kernels.rnn.cpu.scratch import Scratch
@@ -41,10 +43,10 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
 class Place:
     """A hidden unit of sequence `n` in a step: which element of the sequence, and whether the sequence goes so far."""
 
-    n: SSAValue
-    unit: SSAValue
-    time: SSAValue
-    active: SSAValue | None
+    n: Value
+    unit: Value
+    time: Value
+    active: bool
 
 
 class TiledLayer:
@@ -64,7 +66,7 @@ class TiledLayer:
         self.tiles = [RecurrentTile(rows, tile.blocks, lanes, size) for tile in self.tiles]
         self.lanes, self.rows, self.units = lanes, rows, size
         self.k = lowering.kernel("rnn")
-        self._sizes: dict[str, SSAValue] = {}
+        self._sizes: dict[str, Value] = {}
         self.whole: WholeSteps | None = None
 
     def write(self) -> None:
@@ -77,18 +79,7 @@ class TiledLayer:
             self.whole = WholeSteps(k, self.lowering, recurrent, self.batch, width)
         self.products = self._products()
         self.size("units", self.units)
-        groups = ParallelOp([self.size("groups", ceil_div(self.batch, self.rows))])
-        groups.attributes["workers"] = UnitAttr()
-        (group,) = groups.body.block.args
-        group.name_hint = "group"
-        with k.inside(groups.body.block):
-            first = k.mul(group, self.rows)
-            first.name_hint = "first"
-            rows = k.min(k.sub(self.size("batch", self.batch), first), self.rows)
-            rows.name_hint = "rows"
-            self._group(first, rows)
-            k.insert(YieldOp(operands=[[]]))
-        k.insert(groups)
+        build(k, self._groups)
         if self.whole is not None and self.whole.word > 1:
             need_features(k.function, INT8_PRODUCTS & self.lowering.target.special)
         k.finish(op)
@@ -113,151 +104,119 @@ class TiledLayer:
     def _scratch(self, shape: Sequence[Dim], name: str) -> Scratch:
         return Scratch.of(self.k, self.lowering, shape, name)
 
-    def size(self, name: str, dim: Dim) -> SSAValue:
+    def size(self, name: str, dim: Dim) -> Value:
         """A size that is one argument of the kernel wherever it is used."""
         if name not in self._sizes:
             self._sizes[name] = self.k.size(dim)
             self._sizes[name].name_hint = name
         return self._sizes[name]
 
-    def _group(self, first: SSAValue, rows: SSAValue) -> None:
+    @kernel
+    def _groups(self) -> None:
+        for group in tasks(self.size("groups", ceil_div(self.batch, self.rows))):
+            first = group * self.rows
+            rows = min(self.size("batch", self.batch) - first, self.rows)
+            self._group(first, rows)
+
+    @kernel
+    def _group(self, first: Value, rows: Value) -> None:
         """All steps of some sequences."""
-        op, k = self.op, self.k
+        for number in range(rows):
+            n = first + number
+            for unit in self.unit_lanes():
+                for initial, state in zip(self.op.initial, self.states, strict=True):
+                    state[n, unit] = Tensor(initial)[n, unit]
+        for step in range(self.size("steps", self.steps)):
+            self._step(value_of(step), first, rows)
+        for number in range(rows):
+            n = first + number
+            for unit in self.unit_lanes():
+                for state, output in zip(self.states, self.op.outputs[1:], strict=False):
+                    Tensor(output)[n, unit] = state[n, unit]
 
-        def start(n: SSAValue, unit: SSAValue) -> None:
-            for initial, state in zip(op.initial, self.states, strict=True):
-                state.store(self._load(initial, [n, unit]), [n, unit])
-
-        def end(n: SSAValue, unit: SSAValue) -> None:
-            for state, output in zip(self.states, op.outputs[1:], strict=False):
-                self._store(state.load([n, unit]), output, [n, unit])
-
-        self._units(first, rows, start)
-        k.loop(self.size("steps", self.steps), [], lambda step, _: self._step(step, first, rows))
-        self._units(first, rows, end)
-
-    def _step(self, step: SSAValue, first: SSAValue, rows: SSAValue) -> list[SSAValue]:
-        op = self.op
-        step.name_hint = "step"
+    @kernel
+    def _step(self, step: Value, first: Value, rows: Value) -> None:
+        hidden = self.states[0]
         if self.whole is not None:
-            self._round(self.whole, first, rows)
-        self.products[0].multiply(self.states[0] if self.whole is None else self.whole.memory, first, rows)
+            hidden = self.whole.memory
+            for number in range(rows):
+                self.whole.round(self.states[0], first + number, self.size("units", self.units), self.lanes)
+        self.products[0].multiply(hidden, first, rows)
         if self.work is not None:
-            work = self.work
+            self.reset(self.work, step, first, rows)
+            self.products[1].multiply(self.work, first, rows)
+        self.cells(step, first, rows)
 
-            def reset(place: Place) -> None:
-                accumulators = [*self._accumulators(0, place), self.k.constant(0, f32)]
-                (inner,) = self._inline(op.reset, accumulators, place)
-                work.store(inner, [place.n, place.unit])
+    @kernel
+    def reset(self, work: Scratch, step: Value, first: Value, rows: Value) -> None:
+        """What stands for the hidden state in the second product, of some sequences."""
+        for number in range(rows):
+            n = first + number
+            time, active = self._time(step, n)
+            for unit in self.unit_lanes():
+                at = Place(n, unit, time, active)
+                (work[n, unit],) = self._inline(self.op.reset, [*self._accumulators(0, at), constant(0, f32)], at)
 
-            self._cells(step, first, rows, reset)
-            self.products[1].multiply(work, first, rows)
-        self._cells(step, first, rows, self._cell)
-        return []
+    @kernel
+    def cells(self, step: Value, first: Value, rows: Value) -> None:
+        """The states after a step, and what it puts out, of some sequences."""
+        for number in range(rows):
+            n = first + number
+            time, active = self._time(step, n)
+            for unit in self.unit_lanes():
+                self._cell(Place(n, unit, time, active))
 
-    def _round(self, whole: WholeSteps, first: SSAValue, rows: SSAValue) -> None:
-        """The hidden states of some sequences in whole steps."""
-        k = self.k
-
-        def row(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            n = k.add(first, number)
-            n.name_hint = "n"
-            whole.round(self.states[0], n, self.size("units", self.units), self.lanes, self._lanes)
-            return []
-
-        k.loop(rows, [], row)
-
-    def _cell(self, place: Place) -> None:
-        op, k = self.op, self.k
-        n, unit, active = place.n, place.unit, place.active
-        accumulators = [one for part in range(len(self.gates)) for one in self._accumulators(part, place)]
-        new = self._inline(op.cell, accumulators, place)
+    @kernel
+    def _cell(self, at: Place) -> None:
+        op, n, unit = self.op, at.n, at.unit
+        accumulators = [one for part in range(len(self.gates)) for one in self._accumulators(part, at)]
+        new = self._inline(op.cell, accumulators, at)
         out = new[0]
-        if active is not None:
-            old = [state.load([n, unit]) for state in self.states]
-            out = k.value(SelectOp(active, out, k.constant(0, f32)))
-            new = [k.value(SelectOp(active, one, before)) for one, before in zip(new, old, strict=True)]
-        self._store(out, op.outputs[0], [place.time, n, unit])
+        if at.active is not True:
+            before = [state[n, unit] for state in self.states]
+            out = value_of(out if at.active else 0.0)
+            new = [value_of(one if at.active else old) for one, old in zip(new, before, strict=True)]
+        Tensor(op.outputs[0])[at.time, n, unit] = out
         for value, state in zip(new, self.states, strict=True):
-            state.store(value, [n, unit])
+            state[n, unit] = value
 
-    def _time(self, step: SSAValue, n: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    @kernel
+    def _time(self, step: Value, n: Value) -> tuple[Value, bool]:
         """The element of the sequence in a step, and whether the sequence goes so far."""
         op, k = self.op, self.k
         length = None if op.lengths is None else k.from_integer(k.load(op.lengths, [n]))
-        active = None if length is None else k.compare("slt", step, length)
+        active = True if length is None else step < length
         if not op.reverse.value.data:
             return step, active
         steps = self.size("steps", self.steps)
-        end = steps if length is None else k.min(length, steps)
-        back = k.sub(k.sub(end, 1), step)
-        return (back if active is None else k.select(active, back, step)), active
+        end = steps if length is None else min(length, steps)
+        back = end - 1 - step
+        return value_of(back if active else step), active
 
-    def _accumulators(self, part: int, place: Place) -> list[SSAValue]:
+    @kernel
+    def _accumulators(self, part: int, at: Place) -> list[Value]:
         """The pre-activations of the gates of one of the products for a hidden unit, on top of the bias."""
-        op, k = self.op, self.k
-        before = sum(self.gates[:part])
-        found: list[SSAValue] = []
-        for gate in range(self.gates[part]):
-            total = self._sum(part, gate, place)
+        op, before, found = self.op, sum(self.gates[:part]), list[Value]()
+        for gate in static_range(self.gates[part]):
+            total = self._sum(part, gate, at)
             if op.scale is not None and self.whole is not None:
-                scale = self._load(op.scale, [k.constant(gate), place.unit])
-                total = self.whole.real(total, scale, place.n, gate, place.unit)
+                total = self.whole.real(total, Tensor(op.scale)[gate, at.unit], at.n, gate, at.unit)
             if op.bias is not None:
-                bias = self._load(op.bias, [k.constant(before + gate), place.unit])
-                total = k.scalars(f32).add(total, bias)
+                total = total + Tensor(op.bias)[before + gate, at.unit]
             found.append(total)
         return found
 
-    def _sum(self, part: int, gate: int, place: Place) -> SSAValue:
-        return self.products[part].accumulators.load([place.n, self.k.constant(gate), place.unit])
+    def _sum(self, part: int, gate: int, at: Place) -> Value:
+        return self.products[part].accumulators[at.n, gate, at.unit]
 
-    def _inline(self, region: Region, accumulators: Sequence[SSAValue], place: Place) -> list[SSAValue]:
-        op, k = self.op, self.k
-        n, unit, time = place.n, place.unit, place.time
-        x = [self._load(op.input, [time, n, k.constant(gate), unit]) for gate in range(op.gates)]
-        states = [state.load([n, unit]) for state in self.states]
-        extras = [self._load(extra, [unit]) for extra in op.extras]
-        return k.inline(region, [*x, *accumulators, *states, *extras], [])
+    @kernel
+    def _inline(self, region: Region, accumulators: Sequence[Value], at: Place) -> Sequence[Value]:
+        op, n, unit = self.op, at.n, at.unit
+        x = [Tensor(op.input)[at.time, n, gate, unit] for gate in range(op.gates)]
+        states = [state[n, unit] for state in self.states]
+        extras = [Tensor(extra)[[unit]] for extra in op.extras]
+        return inline(region, [*x, *accumulators, *states, *extras])
 
-    # Loops over hidden units, which are lanes.
-
-    def _units(self, first: SSAValue, rows: SSAValue, body: Callable[[SSAValue, SSAValue], None]) -> None:
-        """`body(sequence, unit)` for some sequences."""
-
-        def row(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            n = self.k.add(first, number)
-            n.name_hint = "n"
-            self._lanes(lambda unit: body(n, unit))
-            return []
-
-        self.k.loop(rows, [], row)
-
-    def _cells(self, step: SSAValue, first: SSAValue, rows: SSAValue, body: Callable[[Place], None]) -> None:
-        """`body` for all hidden units of some sequences in a step."""
-
-        def row(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            n = self.k.add(first, number)
-            n.name_hint = "n"
-            time, active = self._time(step, n)
-            self._lanes(lambda unit: body(Place(n, unit, time, active)))
-            return []
-
-        self.k.loop(rows, [], row)
-
-    def _lanes(self, body: Callable[[SSAValue], None]) -> None:
-        """`body(unit)` for all hidden units."""
-        loop = ParallelOp([self.size("units", self.units)])
-        loop.attributes["lanes"] = IntegerAttr(self.lanes, i64)
-        (unit,) = loop.body.block.args
-        unit.name_hint = "unit"
-        with self.k.inside(loop.body.block):
-            body(unit)
-            self.k.insert(YieldOp(operands=[[]]))
-        self.k.insert(loop)
-
-    def _load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        return self.k.scalars(f32).cast(self.k.load(value, indices), element_of(value.type))
-
-    def _store(self, number: SSAValue, value: SSAValue, indices: Sequence[SSAValue]) -> None:
-        self.k.store(self.k.scalars(element_of(value.type)).cast(number, f32), value, indices)
+    def unit_lanes(self) -> RegionLoop[Value]:
+        """All hidden units, which are lanes."""
+        return lane_loop(self.size("units", self.units), self.lanes)

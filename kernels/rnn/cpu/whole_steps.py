@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
-from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import build, value_of
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.tile_words import lane_loop
+from mlirt.kernels.lib.language.words import cast, narrowed, strided
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cpu.scratch import Scratch
 from mlirt.kernels.rnn.hidden_steps import steps_of
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _BYTE = IntegerType(8, Signedness.UNSIGNED)
-Lanes = Callable[[Callable[[SSAValue], None]], None]
 
 
 class WholeSteps:
@@ -45,29 +43,24 @@ class WholeSteps:
         if self.word != 1:
             self._depth_sums = k.weights(recurrent.astype(np.int32).sum(0, dtype=np.int32).reshape(-1), "accumulators")
 
-    def round(self, hidden: Scratch, n: SSAValue, units: SSAValue, width: int, lanes: Lanes) -> None:
+    @kernel
+    def round(self, hidden: Scratch, n: Value, units: Value, lanes: int) -> None:
         """Write the hidden state of sequence `n` in steps."""
-        k = self.k
-        steps = build(k, steps_of, units, lambda unit: value_of(hidden.load([n, unit])), width)
-        self._sizes.store(steps.size, [n])
+        steps = steps_of(units, lambda unit: hidden[n, unit], lanes)
+        self._sizes[n] = steps.size
         if self._depth_sums is not None:
-            self._zeros.store(k.scalars(i32).cast(steps.zero, f32), [n])
-
-        def write(unit: SSAValue) -> None:
-            number = value_of(hidden.load([n, unit]))
+            self._zeros[n] = cast(steps.zero, f32, i32)
+        for unit in lane_loop(units, lanes):
+            number = hidden[n, unit]
             if self.word == 1:
-                self.memory.store(build(k, steps.of_number, number), [n, unit])
+                self.memory[n, unit] = steps.of_number(number)
             else:
-                place = k.scalars(_BYTE).cast(build(k, steps.place_of, number), f32)
-                self.memory.store(k.typed(place, _BYTE), [n, unit])
+                self.memory[n, unit] = narrowed(steps.place_of(number), f32, _BYTE)
 
-        lanes(write)
-
-    def real(self, total: SSAValue, scale: SSAValue, n: SSAValue, gate: int, unit: SSAValue) -> SSAValue:
+    @kernel
+    def real(self, total: Value, scale: Value, n: Value, gate: int, unit: Value) -> Value:
         """What a sum of products stands for."""
-        k, s = self.k, self.k.scalars(f32)
         if self._depth_sums is not None:
-            weights = k.value(LoadOp(self._depth_sums, [k.constant(gate), unit], [self._units, 1]))
-            integers = k.scalars(i32)
-            total = s.cast(integers.sub(total, integers.mul(self._zeros.load([n]), weights)), i32)
-        return s.mul(total, s.mul(self._sizes.load([n]), scale))
+            weights = strided(self._depth_sums, self._units, 1)[gate, unit]
+            total = cast(total - self._zeros[n] * weights, i32, f32)
+        return total * (self._sizes[n] * scale)

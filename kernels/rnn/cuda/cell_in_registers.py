@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from xdsl.dialects import scf
-from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, kernel, value_of
+from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.words import Tensor, cast, constant, extent, inline, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _INDEX_LIMIT = 2**31
@@ -22,11 +22,11 @@ _INDEX_LIMIT = 2**31
 
 @dataclass(frozen=True)
 class Place:
-    """A step: which element of the sequence it is, and whether the sequence goes so far (None: all do)."""
+    """A step: which element of the sequence it is, and whether the sequence goes so far (`True`: all do)."""
 
-    number: SSAValue
-    time: SSAValue
-    active: SSAValue | None
+    number: Value
+    time: Value
+    active: bool
 
 
 class CellInRegisters:
@@ -35,132 +35,109 @@ class CellInRegisters:
     What does not exist computes what the last one does, and nothing of it is stored.
     """
 
-    def __init__(self, op: RnnOp, k: KernelBuilder, unit: SSAValue, n: SSAValue, units: int, most: int) -> None:
+    def __init__(self, op: RnnOp, k: KernelBuilder, unit: Value, n: Value, units: int, most: int) -> None:
         self.op, self.k, self.unit, self.n = op, k, unit, n
         _, batch, _, size = dims(op.input.type)
-        self.is_unit = None if units == size else k.compare("slt", unit, k.extent(size))
-        self.known = unit if self.is_unit is None else k.min(unit, k.sub(k.extent(size), 1))
+        self.is_unit = units == size or bool_of(k.compare("slt", unit, k.extent(size)))
+        self.known = unit if units == size else k.min(unit, k.sub(k.extent(size), 1))
         self.sequence = n if isinstance(batch, int) and most <= batch else k.min(n, k.sub(k.extent(batch), 1))
-        self.length: SSAValue | None = None
-        self.bias: list[SSAValue] = []
-        self.scale: list[SSAValue] = []
-        self.extras: list[SSAValue] = []
+        self.length: Value | None = None
+        self.bias: list[Value] = []
+        self.scale: list[Value] = []
+        self.extras: list[Value] = []
 
-    def begin(self) -> list[SSAValue]:
+    def begin(self) -> list[Value]:
         """Load what stays the same in all steps; returns the initial states."""
         op, k = self.op, self.k
-        states = [self.load(state, [self.sequence, self.known]) for state in op.initial]
+        states = [self._load(state, [self.sequence, self.known]) for state in op.initial]
         if op.lengths is not None:
             self.length = k.from_integer(k.load(op.lengths, [self.sequence]))
         if op.bias is not None:
-            self.bias = [self.load(op.bias, [k.constant(gate), self.known]) for gate in range(op.gates)]
+            self.bias = [self._load(op.bias, [k.constant(gate), self.known]) for gate in range(op.gates)]
         if op.scale is not None:
-            self.scale = [self.load(op.scale, [k.constant(gate), self.known]) for gate in range(op.gates)]
-        self.extras = [self.load(extra, [self.known]) for extra in op.extras]
+            self.scale = [self._load(op.scale, [k.constant(gate), self.known]) for gate in range(op.gates)]
+        self.extras = [self._load(extra, [self.known]) for extra in op.extras]
         return states
 
-    def place(self, number: SSAValue) -> Place:
+    @kernel
+    def place(self, number: Value) -> Place:
         """The step of a number; a sequence in reverse starts at its end."""
-        k, steps, length = self.k, dims(self.op.input.type)[0], self.length
-        active = None if length is None else k.compare("slt", number, length)
+        steps, length = dims(self.op.input.type)[0], self.length
+        active = True if length is None else number < length
         if not self.op.reverse.value.data:
             return Place(number, number, active)
-        end = k.extent(steps) if length is None else k.min(length, k.extent(steps))
-        back = k.sub(k.sub(end, 1), number)
-        return Place(number, back if active is None else k.select(active, back, number), active)
+        end = extent(steps) if length is None else min(length, extent(steps))
+        back = end - 1 - number
+        return Place(number, value_of(back if active else number), active)
 
-    def inputs(self, number: SSAValue) -> list[SSAValue]:
+    def inputs(self, number: Value) -> list[Value]:
         """What the input gives the gates in a step, in the precision of memory."""
         op, k, time = self.op, self.k, self.place(number).time
         return [k.load(op.input, [time, self.sequence, k.constant(gate), self.known]) for gate in range(op.gates)]
 
-    def first_inputs(self) -> list[SSAValue]:
+    @kernel
+    def first_inputs(self) -> list[Value]:
         """What the first step reads; zeros where sequences have no steps, and the input no elements."""
-        op, k = self.op, self.k
-        steps, first = dims(op.input.type)[0], self.k.constant(0)
+        op, first, steps = self.op, place(0), dims(self.op.input.type)[0]
         if isinstance(steps, int) and steps:
             return self.inputs(first)
-        has_steps, time = k.compare("slt", first, k.extent(steps)), self.place(first).time
-        indices = [[time, self.sequence, k.constant(gate), self.known] for gate in range(op.gates)]
-        zero = k.constant(0, element_of(op.input.type))
-        return [k.guarded(has_steps, partial(k.load, op.input, one), zero) for one in indices]
+        has_steps, time, found = first < extent(steps), self.place(first).time, list[Value]()
+        for gate in static_range(op.gates):
+            number = constant(0, element_of(op.input.type))
+            if has_steps:
+                number = self.k.load(op.input, [time, self.sequence, place(gate), self.known])
+            found.append(number)
+        return found
 
-    def reset(
-        self, loaded: Sequence[SSAValue], accumulators: Sequence[SSAValue], states: Sequence[SSAValue]
-    ) -> SSAValue:
+    def reset(self, loaded: Sequence[Value], accumulators: Sequence[Value], states: Sequence[Value]) -> Value:
         """What stands for the hidden state in the product of the last gate."""
-        every = [*accumulators, self.k.constant(0, f32)]
-        return self.k.inline(self.op.reset, [*self._wide(loaded), *every, *states, *self.extras], [])[0]
+        every = [*accumulators, constant(0, f32)]
+        return inline(self.op.reset, [*self._wide(loaded), *every, *states, *self.extras])[0]
 
+    @kernel
     def step(
-        self, place: Place, loaded: Sequence[SSAValue], accumulators: Sequence[SSAValue], states: Sequence[SSAValue]
-    ) -> tuple[list[SSAValue], SSAValue]:
+        self, at: Place, loaded: Sequence[Value], accumulators: Sequence[Value], states: Sequence[Value]
+    ) -> tuple[list[Value], Value]:
         """The states after a step, and what it puts out."""
-        k, active = self.k, place.active
-        new = k.inline(self.op.cell, [*self._wide(loaded), *accumulators, *states, *self.extras], [])
-        if active is None:
-            return new, new[0]
-        kept: list[SSAValue] = [k.value(SelectOp(active, one, old)) for one, old in zip(new, states, strict=True)]
-        return kept, k.value(SelectOp(active, new[0], k.constant(0, f32)))
+        new = inline(self.op.cell, [*self._wide(loaded), *accumulators, *states, *self.extras])
+        kept = [value_of(one if at.active else old) for one, old in zip(new, states, strict=True)]
+        return kept, value_of(new[0] if at.active else 0.0)
 
-    def scaled(self, accumulators: Sequence[SSAValue], size: SSAValue) -> list[SSAValue]:
+    @kernel
+    def scaled(self, accumulators: Sequence[Value], size: Value) -> list[Value]:
         """The products that pre-activations of all gates, of integers and steps of a size, stand for."""
-        s = self.k.scalars(f32)
-        return [s.mul(total, s.mul(size, scale)) for total, scale in zip(accumulators, self.scale, strict=True)]
+        return [total * (size * scale) for total, scale in zip(accumulators, self.scale, strict=True)]
 
-    def with_bias(self, accumulators: Sequence[SSAValue], first: int = 0) -> list[SSAValue]:
+    @kernel
+    def with_bias(self, accumulators: Sequence[Value], first: int = 0) -> list[Value]:
         """Pre-activations of the gates from `first` on, with their biases."""
-        s = self.k.scalars(f32)
         if not self.bias:
             return list(accumulators)
-        return [s.add(total, self.bias[first + gate]) for gate, total in enumerate(accumulators)]
+        return [total + self.bias[first + gate] for gate, total in enumerate(accumulators)]
 
-    def sent(self, value: SSAValue) -> SSAValue:
+    @kernel
+    def sent(self, value: Value) -> Value:
         """A number for other cells; zero for units that do not exist, whose products must not matter."""
-        k = self.k
-        if self.is_unit is not None:
-            value = k.value(SelectOp(self.is_unit, value, k.constant(0, f32)))
-        return k.scalars(element_of(self.op.input.type)).cast(value, f32)
+        return cast(value_of(value if self.is_unit else 0.0), f32, element_of(self.op.input.type))
 
-    def put_out(self, place: Place, value: SSAValue) -> None:
+    @kernel
+    def put_out(self, at: Place, value: Value) -> None:
         """Store the output of a step."""
-        self.if_unit(lambda: self.store(value, self.op.outputs[0], [place.time, self.n, self.unit]))
+        if self.is_unit:
+            Tensor(self.op.outputs[0])[at.time, self.n, self.unit] = value
 
-    def put_states(self, states: Sequence[SSAValue]) -> None:
+    @kernel
+    def put_states(self, states: Sequence[Value]) -> None:
         """Store the states after the last step."""
-
-        def store() -> None:
+        if self.is_unit:
             for value, state in zip(states, self.op.outputs[1:], strict=False):
-                self.store(value, state, [self.n, self.unit])
+                Tensor(state)[self.n, self.unit] = value
 
-        self.if_unit(store)
+    def _load(self, value: SSAValue, indices: Sequence[SSAValue]) -> Value:
+        return cast(self.k.load(value, indices), element_of(value.type), f32)
 
-    def if_unit(self, then: Callable[[], None]) -> None:
-        """Do something for units that exist."""
-        if self.is_unit is None:
-            then()
-        else:
-            self.k.when(self.is_unit, then)
-
-    def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        return self.k.scalars(f32).cast(self.k.load(value, indices), element_of(value.type))
-
-    def store(self, number: SSAValue, value: SSAValue, indices: Sequence[SSAValue]) -> None:
-        self.k.store(self.k.scalars(element_of(value.type)).cast(number, f32), value, indices)
-
-    def _wide(self, loaded: Sequence[SSAValue]) -> list[SSAValue]:
-        return [self.k.scalars(f32).cast(one, element_of(self.op.input.type)) for one in loaded]
-
-
-def values_where(
-    k: KernelBuilder, condition: SSAValue, then: Callable[[], Sequence[SSAValue]], otherwise: Sequence[SSAValue]
-) -> list[SSAValue]:
-    """What `then` gives in the threads where a condition holds."""
-    yes, no = Block(), Block([scf.YieldOp(*otherwise)])
-    with k.inside(yes):
-        k.insert(scf.YieldOp(*then()))
-    types = [value.type for value in otherwise]
-    return list(k.insert(scf.IfOp(condition, types, Region(yes), Region(no))).results)
+    def _wide(self, loaded: Sequence[Value]) -> list[Value]:
+        return [cast(one, element_of(self.op.input.type), f32) for one in loaded]
 
 
 def fits_narrow(op: RnnOp, lowering: Lowering) -> bool:

@@ -8,18 +8,20 @@ the accumulators of a cell. What they wait for in a step is one barrier:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.kernel.core import StoreOp
-from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import WARP, ThreadIdOp
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import shared_memory, sync_threads
+from mlirt.kernels.lib.language.words import constant, extent, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cuda.cell_in_registers import CellInRegisters, fits_narrow
 from mlirt.kernels.rnn.cuda.one_block_accumulators import Accumulators, LaneAccumulators, MatrixUnitAccumulators
@@ -32,6 +34,8 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _MAX_GATES = 4
+Cell: TypeAlias = "Sequence[Value]"
+"""What one cell has of something: its states, or its inputs for all gates."""
 
 
 def estimates(op: RnnOp, lowering: Lowering) -> Mapping[str, float]:
@@ -57,7 +61,7 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
     else:
         packed = k.weights(for_lanes(recurrent, shape), "recurrent")
         accumulators = LaneAccumulators(k, shape, LaneRows(k, shape, lane, warp, packed), warp, lane)
-    _Steps(op, k, shape, accumulators, thread).write()
+    build(k, _Steps(op, k, shape, accumulators).write, thread)
     k.function.attributes["close_functions"] = UnitAttr()
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
@@ -81,105 +85,77 @@ def _shape(op: RnnOp) -> PersistentShape | None:
 class _Steps:
     """Every thread computes all of its cells; only those that exist are stored."""
 
-    def __init__(
-        self, op: RnnOp, k: KernelBuilder, shape: PersistentShape, accumulators: Accumulators, thread: SSAValue
-    ) -> None:
-        self.op, self.k, self.shape, self.accumulators, self.thread = op, k, shape, accumulators, thread
+    def __init__(self, op: RnnOp, k: KernelBuilder, shape: PersistentShape, accumulators: Accumulators) -> None:
+        self.op, self.k, self.shape, self.accumulators = op, k, shape, accumulators
         found = accumulators.places()
         self.cells = [CellInRegisters(op, k, accumulators.unit, one.sequence, shape.units, one.most) for one in found]
         self.exists = [one.exists for one in found]
         # While a step reads one of two hidden vectors, it writes the other one.
         self.size = shape.sequences * shape.pitch
-        self.hidden = self._memory("hidden", 2 * self.size)
-        self.inner = self._memory("inner", self.size) if op.has_reset else None
 
-    def write(self) -> None:
-        op, k = self.op, self.k
-        k.insert(BarrierOp())
+    @kernel
+    def write(self, thread: Value) -> None:
+        op, length = self.op, dims(self.op.input.type)[0]
+        hidden = self._cleared("hidden", 2 * self.size, thread)
+        inner = self._cleared("inner", self.size, thread) if op.has_reset else None
+        sync_threads()
         states = [cell.begin() for cell in self.cells]
-        self._send([state[0] for state in states], self.hidden, k.constant(0))
-        k.insert(BarrierOp())
-        steps, inputs = dims(op.input.type)[0], op.gates * len(self.cells)
-
-        def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+        self._send([state[0] for state in states], hidden, place(0))
+        sync_threads()
+        x = [cell.first_inputs() for cell in self.cells]
+        for number in range(extent(length)):
             # What the next step reads is on its way while this one computes.
-            ahead = self._inputs(k.min(k.add(number, 1), k.sub(k.extent(steps), 1)))
-            new = self._step(number, self._by_cell(carried[:inputs]), self._by_cell(carried[inputs:]))
-            return [*ahead, *_flat(new)]
+            ahead = value_of(min(number + 1, extent(length) - 1))
+            now, x = x, [cell.inputs(ahead) for cell in self.cells]
+            states = self._step(value_of(number), now, states, hidden, inner)
+        for c in static_range(len(self.cells)):
+            if self.exists[c]:
+                self.cells[c].put_states(states[c])
 
-        first = _flat([cell.first_inputs() for cell in self.cells])
-        last = k.loop(steps, [*first, *_flat(states)], step)
-        for cell, exists, state in zip(self.cells, self.exists, self._by_cell(last[inputs:]), strict=True):
-            self._where(exists, lambda cell=cell, state=state: cell.put_states(state))
-
-    def _inputs(self, number: SSAValue) -> list[SSAValue]:
-        return _flat([cell.inputs(number) for cell in self.cells])
-
-    def _by_cell(self, values: Sequence[SSAValue]) -> list[Sequence[SSAValue]]:
-        count = len(values) // len(self.cells)
-        return [values[at : at + count] for at in range(0, len(values), count)]
-
+    @kernel
     def _step(
-        self, number: SSAValue, x: Sequence[Sequence[SSAValue]], states: Sequence[Sequence[SSAValue]]
-    ) -> list[list[SSAValue]]:
+        self, number: Value, x: Sequence[Cell], states: Sequence[Cell], hidden: Value, inner: Value | None
+    ) -> list[Cell]:
         """The states of each cell after a step."""
-        op, k = self.op, self.k
-        parity = k.rem(number, 2)
-        source = k.mul(parity, self.size)
-        accumulators = self._accumulators(self.hidden, source)
-        if self.inner is not None:
-            inner = [cell.reset(x[c], accumulators[c][:-1], states[c]) for c, cell in enumerate(self.cells)]
-            self._send(inner, self.inner, k.constant(0))
-            k.insert(BarrierOp())
-            again = self._accumulators(self.inner, k.constant(0), op.gates - 1)
+        op, cells = self.op, self.cells
+        source = number % 2 * self.size
+        accumulators = self._accumulators(hidden, source)
+        if inner is not None:
+            reset = [cell.reset(x[c], accumulators[c][:-1], states[c]) for c, cell in enumerate(cells)]
+            self._send(reset, inner, place(0))
+            sync_threads()
+            again = self._accumulators(inner, place(0), op.gates - 1)
             accumulators = [[*before[:-1], *last] for before, last in zip(accumulators, again, strict=True)]
-        places = [cell.place(number) for cell in self.cells]
-        new = [cell.step(places[c], x[c], accumulators[c], states[c]) for c, cell in enumerate(self.cells)]
-        self._send([kept[0] for kept, _ in new], self.hidden, k.sub(k.constant(self.size), source))
-        for cell, exists, place, (_, out) in zip(self.cells, self.exists, places, new, strict=True):
-            self._where(exists, lambda cell=cell, place=place, out=out: cell.put_out(place, out))
-        k.insert(BarrierOp())
+        places = [cell.place(number) for cell in cells]
+        new = [cell.step(places[c], x[c], accumulators[c], states[c]) for c, cell in enumerate(cells)]
+        self._send([kept[0] for kept, _ in new], hidden, self.size - source)
+        for c in static_range(len(cells)):
+            if self.exists[c]:
+                cells[c].put_out(places[c], new[c][1])
+        sync_threads()
         return [kept for kept, _ in new]
 
-    def _accumulators(self, hidden: SSAValue, start: SSAValue, first: int = 0) -> list[list[SSAValue]]:
+    def _accumulators(self, hidden: Value, start: Value, first: int = 0) -> list[list[Value]]:
         """For each cell the pre-activations of the gates from `first` on."""
         found = self.accumulators.of(hidden, start)
         return [
             cell.with_bias(accumulators[first:], first) for cell, accumulators in zip(self.cells, found, strict=True)
         ]
 
-    def _send(self, values: Sequence[SSAValue], hidden: SSAValue, start: SSAValue) -> None:
+    @kernel
+    def _send(self, values: Sequence[Value], hidden: Value, start: Value) -> None:
         """Put a number of each cell where all threads find it behind the next barrier."""
-        k = self.k
         for cell, exists, value in zip(self.cells, self.exists, values, strict=True):
-            sent, at = cell.sent(value), k.add(start, k.add(k.mul(cell.n, self.shape.pitch), cell.unit))
+            sent, at = cell.sent(value), start + (cell.n * self.shape.pitch + cell.unit)
+            if exists:
+                hidden[at] = sent
 
-            def store(sent: SSAValue = sent, at: SSAValue = at) -> None:
-                k.insert(StoreOp(sent, hidden, [at], [1]))
-
-            self._where(exists, store)
-
-    def _where(self, exists: SSAValue | None, then: Callable[[], None]) -> None:
-        if exists is None:
-            then()
-        else:
-            self.k.when(exists, then)
-
-    def _memory(self, name: str, size: int) -> SSAValue:
+    @kernel
+    def _cleared(self, name: str, size: int, thread: Value) -> Value:
         """Shared memory full of zeros, behind the next barrier."""
-        k, threads = self.k, self.shape.blocks * WARP
+        threads, element = self.shape.blocks * WARP, element_of(self.op.input.type)
         rounds = -(-size // threads)
-        memory = k.value(SharedOp(rounds * threads, element_of(self.op.input.type)))
-        memory.name_hint = name
-        zero = k.constant(0, element_of(self.op.input.type))
-
-        def one(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            k.insert(StoreOp(zero, memory, [k.add(k.mul(number, threads), self.thread)], [1]))
-            return []
-
-        k.loop(rounds, [], one)
+        memory = shared_memory(name, rounds * threads, element)
+        for number in range(rounds):
+            memory[number * threads + thread] = constant(0, element)
         return memory
-
-
-def _flat(lists: Sequence[Sequence[SSAValue]]) -> list[SSAValue]:
-    return [value for one in lists for value in one]

@@ -12,22 +12,22 @@ done for some of them after the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.kernel.core import StoreOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, ThreadIdOp
-from mlirt.dialects.symbolic import ceil_div
+from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import build, value_of
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import sync_threads
+from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.words import ceil_div, constant, extent, place
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.rnn.cuda.cell_in_registers import CellInRegisters, Place, fits_narrow, values_where
+from mlirt.kernels.rnn.cuda.cell_in_registers import CellInRegisters, Place, fits_narrow
 from mlirt.kernels.rnn.cuda.persistent_exchange import Exchange, new_words
 from mlirt.kernels.rnn.cuda.persistent_products import LaneProducts, MatrixUnitProducts
 from mlirt.kernels.rnn.cuda.persistent_shape import UNITS, PersistentShape, shapes_for
@@ -66,7 +66,7 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
         packed = k.weights(for_lanes(recurrent.astype("float32"), shape), "recurrent")
         products = LaneProducts(k, shape, element, thread, block, packed)
     exchanges = [Exchange(k, shape, element, buffer, thread) for buffer in buffers]
-    _Steps(op, k, shape, products, exchanges, thread, block).write()
+    build(k, _Steps(op, k, shape, products, exchanges, thread, block).write)
     k.function.attributes["cooperative"] = UnitAttr()
     if op.scale is None:
         # Where hidden states are rounded to steps, the last bit of a function can be a step.
@@ -103,130 +103,110 @@ class _Steps:
         shape: PersistentShape,
         products: LaneProducts | MatrixUnitProducts,
         exchanges: Sequence[Exchange],
-        thread: SSAValue,
-        block: SSAValue,
+        thread: Value,
+        block: Value,
     ) -> None:
         self.op, self.k, self.shape, self.products, self.exchanges = op, k, shape, products, exchanges
         self.thread = thread
         self.local = k.rem(thread, UNITS)
         self.unit = k.add(k.mul(block, UNITS), self.local)
-        self.has_cell = k.compare("slt", thread, UNITS * shape.batch)
+        self.has_cell = bool_of(k.compare("slt", thread, UNITS * shape.batch))
         is_even = shape.threads <= UNITS * shape.batch
         sequence = k.div(thread, UNITS)
         self.sequence = sequence if is_even else k.min(sequence, k.constant(shape.batch - 1))
         self.steps, self.batch = dims(op.input.type)[:2]
         self.is_whole = self.batch == shape.batch
-        self.in_steps: SSAValue | None = None
 
+    @kernel
     def write(self) -> None:
-        k, shape = self.k, self.shape
+        shape = self.shape
         hidden = [self.products.hidden_memory() for _ in self.exchanges]
         for one in hidden:
             self._clear(one)
-        if self.op.scale is not None:
-            self.in_steps = self.products.hidden_memory()
-        k.insert(BarrierOp())
+        in_steps = None if self.op.scale is None else self.products.hidden_memory()
+        sync_threads()
         if self.is_whole:
-            self._sequences(k.constant(0), k.constant(0), hidden)
-            return
-        flags = k.add(k.extent(self.steps), 1)  # that one round of sequences takes
+            self._sequences(place(0), place(0), hidden, in_steps)
+        else:
+            flags = extent(self.steps) + 1  # that one round of sequences takes
+            for number in range(extent(ceil_div(self.batch, shape.batch))):
+                used = number * flags
+                self._sequences(value_of(number * shape.batch), used, hidden, in_steps)
+                # Nobody may send what comes next before all threads have what was sent last.
+                self.exchanges[0].receive(used + flags, hidden[0])
+                sync_threads()
 
-        def some(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            used = k.mul(number, flags)
-            self._sequences(k.mul(number, shape.batch), used, hidden)
-            # Nobody may send what comes next before all threads have what was sent last.
-            self.exchanges[0].receive(k.add(used, flags), hidden[0])
-            k.insert(BarrierOp())
-            return []
-
-        k.loop(ceil_div(self.batch, shape.batch), [], some)
-
-    def _sequences(self, first: SSAValue, used: SSAValue, hidden: Sequence[SSAValue]) -> None:
+    @kernel
+    def _sequences(self, first: Value, used: Value, hidden: Sequence[Value], in_steps: Value | None) -> None:
         """All steps of the sequences from `first` on; `used` is the largest flag so far."""
-        op, k, shape = self.op, self.k, self.shape
-        n, most = k.add(first, self.sequence), shape.batch if self.is_whole else _ANY
-        cell = CellInRegisters(op, k, self.unit, n, shape.units, most)
-        exists = None if self.is_whole else k.compare("slt", n, k.extent(self.batch))
+        op, k = self.op, self.k
+        n, most = first + self.sequence, self.shape.batch if self.is_whole else _ANY
+        cell = CellInRegisters(op, k, self.unit, n, self.shape.units, most)
+        exists = self.is_whole or n < extent(self.batch)
         states = cell.begin()
-        k.when(self.has_cell, lambda: self._send(0, cell, states[0], k.add(used, 1)))
-
-        def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            x, states = carried[: op.gates], carried[op.gates :]
+        if self.has_cell:
+            self._send(0, cell, states[0], used + 1)
+        x = cell.first_inputs()
+        for number in range(extent(self.steps)):
             # What the next step reads is on its way while this one waits for the other blocks.
-            ahead = cell.inputs(k.min(k.add(number, 1), k.sub(k.extent(self.steps), 1)))
-            flag = k.add(k.add(used, number), 1)
-            return [*ahead, *self._step(cell, exists, cell.place(number), flag, x, states, hidden)]
+            now, x = x, cell.inputs(value_of(min(number + 1, extent(self.steps) - 1)))
+            flag = used + number + 1
+            states = self._step(cell, exists, cell.place(value_of(number)), flag, now, states, hidden, in_steps)
+        if self.has_cell:
+            if exists:
+                cell.put_states(states)
 
-        last = k.loop(self.steps, [*cell.first_inputs(), *states], step)[op.gates :]
-        k.when(self.has_cell, lambda: self._where(exists, lambda: cell.put_states(last)))
-
+    @kernel
     def _step(
         self,
         cell: CellInRegisters,
-        exists: SSAValue | None,
-        place: Place,
-        flag: SSAValue,
-        loaded: Sequence[SSAValue],
-        states: list[SSAValue],
-        hidden: Sequence[SSAValue],
-    ) -> list[SSAValue]:
+        exists: bool,
+        at: Place,
+        flag: Value,
+        loaded: Sequence[Value],
+        states: list[Value],
+        hidden: Sequence[Value],
+        in_steps: Value | None,
+    ) -> list[Value]:
         """The states after a step; the state before it has the flag."""
-        op, k = self.op, self.k
-        size = self._products(0, flag, hidden)
-
-        def reset() -> list[SSAValue]:
-            accumulators = self._accumulators(cell, range(op.gates - 1))
-            self._send(1, cell, cell.reset(loaded, accumulators, states), flag)
-            return accumulators
-
-        def new(first: Sequence[SSAValue]) -> list[SSAValue]:
-            accumulators = [*first, *self._accumulators(cell, range(len(first), op.gates), size)]
-            kept, out = cell.step(place, loaded, accumulators, states)
-            self._send(0, cell, kept[0], k.add(flag, 1))
-            self._where(exists, lambda: cell.put_out(place, out))
-            return kept
-
-        first: list[SSAValue] = []
+        op, gates = self.op, self.op.gates
+        size = self._products(0, flag, hidden[0], in_steps)
+        first = list[Value]()
         if op.has_reset:
-            first = values_where(k, self.has_cell, reset, [k.constant(0, f32)] * (op.gates - 1))
-            self._products(1, flag, hidden)
-        return values_where(k, self.has_cell, lambda: new(first), states)
+            first = [constant(0, f32)] * (gates - 1)
+            if self.has_cell:
+                first = self._accumulators(cell, 0, gates - 1)
+                self._send(1, cell, cell.reset(loaded, first, states), flag)
+            self._products(1, flag, hidden[1], in_steps)
+        if self.has_cell:
+            accumulators = [*first, *self._accumulators(cell, len(first), gates, size)]
+            states, out = cell.step(at, loaded, accumulators, states)
+            self._send(0, cell, states[0], flag + 1)
+            if exists:
+                cell.put_out(at, out)
+        return states
 
-    def _products(self, which: int, flag: SSAValue, hidden: Sequence[SSAValue]) -> SSAValue | None:
+    @kernel
+    def _products(self, which: int, flag: Value, hidden: Value, in_steps: Value | None) -> Value | None:
         """The sums of products with what the exchange `which` brings, ready for all threads; the size of its steps."""
-        k, size, factor = self.k, None, hidden[which]
-        self.exchanges[which].receive(flag, hidden[which])
-        k.insert(BarrierOp())
-        if self.in_steps is not None:
-            places = value_of(hidden[which]), value_of(self.in_steps)
-            size = build(k, put_in_steps, self.shape, *places, self.products.size, value_of(self.thread))
-            k.insert(BarrierOp())
-            factor = self.in_steps
-        self.products.multiply(factor)
-        k.insert(BarrierOp())
+        self.exchanges[which].receive(flag, hidden)
+        sync_threads()
+        size = None
+        if in_steps is not None:
+            size = put_in_steps(self.shape, hidden, in_steps, self.products.size, self.thread)
+            sync_threads()
+        self.products.multiply(hidden if in_steps is None else in_steps)
+        sync_threads()
         return size
 
-    def _accumulators(self, cell: CellInRegisters, gates: range, size: SSAValue | None = None) -> list[SSAValue]:
-        totals = [self.products.total(gate, self.local, self.sequence) for gate in gates]
-        return cell.with_bias(totals if size is None else cell.scaled(totals, size), gates.start)
+    def _accumulators(self, cell: CellInRegisters, start: int, stop: int, size: Value | None = None) -> list[Value]:
+        totals = [self.products.total(gate, self.local, self.sequence) for gate in range(start, stop)]
+        return cell.with_bias(totals if size is None else cell.scaled(totals, size), start)
 
-    def _send(self, which: int, cell: CellInRegisters, value: SSAValue, flag: SSAValue) -> None:
+    def _send(self, which: int, cell: CellInRegisters, value: Value, flag: Value) -> None:
         self.exchanges[which].send(cell.sent(value), flag, self.sequence, self.unit)
 
-    def _where(self, exists: SSAValue | None, then: Callable[[], None]) -> None:
-        if exists is None:
-            then()
-        else:
-            self.k.when(exists, then)
-
-    def _clear(self, hidden: SSAValue) -> None:
-        k = self.k
-        zero = k.constant(0, element_of(self.op.input.type))
-        count = self.products.size // self.shape.threads
-
-        def one(number: SSAValue, _: list[SSAValue]) -> list[SSAValue]:
-            at = k.add(k.mul(number, self.shape.threads), self.thread)
-            k.insert(StoreOp(zero, hidden, [at], [1]))
-            return []
-
-        k.loop(count, [], one)
+    @kernel
+    def _clear(self, hidden: Value) -> None:
+        for number in range(self.products.size // self.shape.threads):
+            hidden[number * self.shape.threads + self.thread] = constant(0, element_of(self.op.input.type))

@@ -7,11 +7,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.kernel.flagged_word import ReceiveFlaggedOp, SendFlaggedOp, word_type, words_at_once
-from mlirt.dialects.kernel.fragment import StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.language import Value, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, store_fragment
+from mlirt.kernels.lib.language.words import static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cuda.persistent_shape import PersistentShape
 
@@ -24,54 +26,44 @@ class Exchange:
     """
 
     def __init__(
-        self, k: KernelBuilder, shape: PersistentShape, element: Attribute, buffer: SSAValue, thread: SSAValue
+        self, k: KernelBuilder, shape: PersistentShape, element: Attribute, buffer: SSAValue, thread: Value
     ) -> None:
         self.k, self.shape, self.element, self.thread = k, shape, element, thread
         self.words = k.memory(buffer, word_type(element))
 
-    def send(self, value: SSAValue, flag: SSAValue, sequence: SSAValue, unit: SSAValue) -> None:
+    @kernel
+    def send(self, value: Value, flag: Value, sequence: Value, unit: Value) -> None:
         """Send the number of one unit to all blocks."""
-        k = self.k
-        at = k.add(k.add(self._half(flag), k.mul(sequence, self.shape.units)), unit)
-        k.insert(SendFlaggedOp(value, flag, self.words, at))
+        at = self._half(flag) + sequence * self.shape.units + unit
+        self.k.insert(SendFlaggedOp(value, flag, self.words, at))
 
-    def receive(self, flag: SSAValue, hidden: SSAValue) -> None:
+    @kernel
+    def receive(self, flag: Value, hidden: Value) -> None:
         """Put the numbers of all units with a flag into shared memory; the threads share this work."""
         groups = self.shape.batch * self.shape.units // words_at_once(self.element)
-        if groups >= self.shape.threads:
+        if groups >= self.shape.threads or self.thread < groups:
             self._receive(flag, hidden, groups)
-        else:
-            taken = self.k.compare("slt", self.thread, groups)
-            self.k.when(taken, lambda: self._receive(flag, hidden, groups))
 
-    def _receive(self, flag: SSAValue, hidden: SSAValue, groups: int) -> None:
-        k, shape = self.k, self.shape
-        count = words_at_once(self.element)
-        per_sequence = shape.units // count
+    @kernel
+    def _receive(self, flag: Value, hidden: Value, groups: int) -> None:
+        shape, count = self.shape, words_at_once(self.element)
         rounds = -(-groups // shape.threads)
         is_even = rounds == 1 or groups % shape.threads == 0
-        numbers = [k.add(self.thread, shape.threads * r) for r in range(rounds)]
+        numbers = [self.thread + shape.threads * r for r in static_range(rounds)]
         if not is_even:
-            numbers[-1] = k.min(numbers[-1], groups - 1)
+            numbers[-1] = value_of(min(numbers[-1], groups - 1))
         half = self._half(flag)
-        places = [k.add(half, k.mul(number, count)) for number in numbers]
-        found = k.value(ReceiveFlaggedOp(self.words, places, flag, count, self.element))
+        places = [half + number * count for number in numbers]
+        found = self.k.value(ReceiveFlaggedOp(self.words, places, flag, count, self.element))
+        for r in static_range(rounds):
+            if r < rounds - 1 or is_even or self.thread + shape.threads * r < groups:
+                at = numbers[r] // (shape.units // count) * shape.pitch + numbers[r] % (shape.units // count) * count
+                part = self.k.value(FragmentPartOp(found, r * count, count))
+                store_fragment(part, hidden, at, Access(range(count), wide=True))
 
-        def put(r: int) -> None:
-            sequence, group = k.div(numbers[r], per_sequence), k.rem(numbers[r], per_sequence)
-            at = k.add(k.mul(sequence, shape.pitch), k.mul(group, count))
-            part = k.value(FragmentPartOp(found, r * count, count))
-            k.insert(StoreFragmentOp(part, hidden, at, range(count), wide=True))
-
-        for r in range(rounds):
-            if r < rounds - 1 or is_even:
-                put(r)
-            else:
-                own = k.compare("slt", k.add(self.thread, shape.threads * r), groups)
-                k.when(own, lambda: put(rounds - 1))
-
-    def _half(self, flag: SSAValue) -> SSAValue:
-        return self.k.mul(self.k.rem(flag, 2), self.shape.batch * self.shape.units)
+    @kernel
+    def _half(self, flag: Value) -> Value:
+        return flag % 2 * (self.shape.batch * self.shape.units)
 
 
 def new_words(lowering: Lowering, layer: Operation, shape: PersistentShape, element: Attribute) -> SSAValue:

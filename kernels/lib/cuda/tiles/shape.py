@@ -93,8 +93,8 @@ MULTIPLY_ADD = (
     WarpTile(64, 64, 32, 2, 2, 4, "float", piece=(8, 4), lines=16, transposes=True),
     WarpTile(32, 32, 32, 2, 1, 8, "float", piece=(4, 4), lines=8),
 )
-# Single precision, multiplied by the matrix units as parts in bfloat16: the same tiles, as a thread multiplies for itself
-# what is not finite.
+# Single precision, multiplied by the matrix units as parts in bfloat16; `piece` and `lines` are for sums that are not
+# finite, which each thread adds up for itself.
 _SPLIT = partial(WarpTile, kind="float", lines=4, transposes=True, is_split=True)
 SPLIT = (
     _SPLIT(128, 128, 16, 2, 2, resident=2, stages=4, piece=(8, 16)),

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp

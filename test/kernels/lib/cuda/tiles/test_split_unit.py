@@ -8,7 +8,7 @@ from gpu_kernels import run_on_threads
 
 from mlirt.kernels.lib.cuda.tiles.shape import SPLIT
 
-TACTICS = tuple(f"cuda_tiles:{shape.name}" for shape in SPLIT) + ("cuda_tiles:64x64bf16x6c2",)
+TACTICS = (*(f"cuda_tiles:{shape.name}" for shape in SPLIT), "cuda_tiles:64x64bf16x6c2")
 
 
 @pytest.mark.parametrize("tactic", TACTICS)
