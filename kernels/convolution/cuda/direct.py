@@ -62,7 +62,7 @@ _BLOCKS = ((4, 16), (4, 8), (2, 16), (2, 8))
 """Rows and channels of a thread."""
 _MAX_CELLS = 48
 _MAX_DEPTH = 1024  # products of a result: with more of them tiles in shared memory read less
-_FULL_RATE, _THREADS = 0.7, 512  # of the multiply-adds, and threads that a processor has at once
+_FULL_RATE, _THREADS = 0.5, 512  # of the multiply-adds, and threads that a processor has at once
 
 
 @dataclass(frozen=True)
