@@ -27,7 +27,7 @@ def device_names(count: int, named: str | None) -> tuple[str, ...]:
     """The names of so many devices that the driver finds, where the variable has the value `named`."""
     if named is None:
         return tuple(map(str, range(count)))
-    return tuple(filter(None, map(str.strip, named.split(","))))[:count]
+    return tuple(name.strip() for name in named.split(",") if name.strip())[:count]
 
 
 def environment_for(device: str | None) -> Mapping[str, str]:

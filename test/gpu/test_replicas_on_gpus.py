@@ -60,5 +60,5 @@ def test_one_that_follows_takes_the_gpu_of_the_one_that_ended(pool: ReplicaPool,
     x = np.random.default_rng(5).uniform(-1, 1, (200, 3, 8)).astype(np.float32)
     expected = [engine.run({"x": one})["y"] for one in x]
     with ThreadPoolExecutor(8) as callers:
-        answers = list(callers.map(lambda one: pool.run({"x": one})["y"], x))
+        answers = [one["y"] for one in callers.map(pool.run, [{"x": one} for one in x])]
     assert all(map(np.array_equal, answers, expected))
