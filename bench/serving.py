@@ -4,6 +4,7 @@
     python bench/serving.py overhead                   one caller: milliseconds over `engine.run`
     python bench/serving.py kill [--requests 10000]    two replicas, one killed twice: what is lost, what is wrong
     python bench/serving.py overload [--seconds 3]     open loop: arrivals at rates below and above what can be served
+    python bench/serving.py gpus [--seconds 9]         two replicas on two GPUs against one (bench/serving_gpus.py)
 
 The network is dense: x[n, 512], two hidden layers of 1024, y[n, 16]. Each answer is compared with the engine's.
 """
@@ -21,12 +22,13 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import onnx
+import serving_gpus
 from onnx import TensorProto, helper, numpy_helper
 from serving_client import Load, Outcome, Question, ask_alone, ask_at_times, ask_in_turn
 
@@ -69,17 +71,22 @@ class Bench:
         self.inputs = [{"x": one} for one in x]
         self.questions = [Question("dense", one["x"], self.engine.run(one)["y"]) for one in self.inputs]
 
-    @contextmanager
-    def server(self, *flags: str) -> Generator[tuple[int, int]]:
+    def server(self, *flags: str) -> AbstractContextManager[tuple[int, int]]:
         """Port and process of an rt-serve."""
-        command = [sys.executable, "-m", "mlirt.tools.rt_serve", str(self.plan), "--port=0", *flags]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            assert process.stdout is not None
-            yield int(process.stdout.readline().rsplit(":", 1)[1]), process.pid
-        finally:
-            process.terminate()
-            process.wait(60)
+        return served(self.plan, *flags)
+
+
+@contextmanager
+def served(plan: Path, *flags: str) -> Generator[tuple[int, int]]:
+    """Port and process of an rt-serve of a plan."""
+    command = [sys.executable, "-m", "mlirt.tools.rt_serve", str(plan), "--port=0", *flags]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout is not None
+        yield int(process.stdout.readline().rsplit(":", 1)[1]), process.pid
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def batching(bench: Bench, seconds: float) -> None:
@@ -173,7 +180,8 @@ def _children(pid: int) -> list[int]:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one of the tests, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("batching", "overhead", "kill", "overload", "all"))
+    parser.add_argument("what", choices=("batching", "overhead", "kill", "overload", "gpus", "all"))
+    parser.add_argument("--target", choices=("cuda", "cpu"), default="cuda", help="of gpus; cpu tries the commands")
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--requests", type=int, default=10_000)
     arguments = parser.parse_args(argv)
@@ -184,6 +192,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         "overload": lambda bench: overload(bench, arguments.seconds),
     }
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.what == "gpus":
+            serving_gpus.measure(Path(folder), arguments.target, arguments.seconds, served)
+            return
         bench = Bench(Path(folder))
         for name, test in tests.items():
             if arguments.what in (name, "all"):

@@ -7,6 +7,9 @@ no more than a compilation.
 
 Who can write an entry decides about the code that the next builds have in their plans. A folder that belongs to another
 user, or that all users may write to, is therefore not used; a group that may write to it is trusted.
+
+MLIRT_SHARED_CACHE is a folder or URL that machines share (builder/shared_store.py): what the own folder lacks is looked
+for there, and what is compiled is written to both.
 """
 
 from __future__ import annotations
@@ -22,8 +25,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from mlirt.atomic_file import write_atomically
+from mlirt.builder.shared_store import open_store
 
 _DIGEST_BYTES = 16
+_SHARED = "MLIRT_SHARED_CACHE"
+_KIND = "kernels"
 
 
 def cache_folder() -> Path | None:
@@ -77,12 +83,25 @@ def sources_digest(*paths: Path) -> str:
 class KernelCache:
     """Entries by key; without a folder it holds nothing."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, shared: bool = True) -> None:
+        """`shared`: whether entries are those of other machines, too."""
         wanted = folder if folder is not None else cache_folder()
         self.folder = wanted if wanted is not None and _is_trusted(wanted) else None
+        where = os.environ.get(_SHARED, "")
+        self._shared = open_store(where) if shared and where else None
 
     def get(self, key: str, is_code: Callable[[bytes], bool] = bool) -> bytes | None:
         """The bytes of an entry that are what `is_code` accepts; None where there is none, or a damaged one."""
+        data = self._own(key, is_code)
+        if data is not None or self._shared is None:
+            return data
+        data = self._shared.get(f"{_KIND}/{key}")
+        if data is None or not is_code(data):
+            return None
+        self._keep(key, data)
+        return data
+
+    def _own(self, key: str, is_code: Callable[[bytes], bool]) -> bytes | None:
         if self.folder is None:
             return None
         try:
@@ -94,6 +113,11 @@ class KernelCache:
 
     def put(self, key: str, data: bytes) -> None:
         """Keep an entry; a folder that cannot be written is not an error."""
+        self._keep(key, data)
+        if self._shared is not None:
+            self._shared.put(f"{_KIND}/{key}", data)
+
+    def _keep(self, key: str, data: bytes) -> None:
         if self.folder is None:
             return
         path = self._path(key)

@@ -34,7 +34,7 @@ class PlanCache:
     """Plans by key; without a folder it holds nothing."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._names = KernelCache(folder)
+        self._names = KernelCache(folder, shared=False)  # plans are this machine's own
         self._most = _most_bytes()
         self._largest = self._most // _MAX_SHARE
         self.folder = None if self._names.folder is None or not self._most else self._names.folder / _FOLDER

@@ -131,7 +131,8 @@ def _run(arguments: Namespace) -> None:
 
 def _build_and_infer(arguments: Namespace) -> None:
     for flag in _WRITTEN:
-        check_output(getattr(arguments, flag), flag.replace("_", "-"))
+        if flag != "timingCacheFile" or not _is_shared(arguments.timingCacheFile):
+            check_output(getattr(arguments, flag), flag.replace("_", "-"))
     recorder = None if arguments.loadEngine else recorder_for(arguments, asked_remarks(arguments))
     engine = _load(arguments) if arguments.loadEngine else _build(arguments, recorder)
     if arguments.saveEngine:
@@ -175,10 +176,20 @@ def _export_triton(engine: EngineLike, arguments: Namespace) -> None:
     log("I", f"Wrote the model {export_repository(engine, Path(arguments.exportTriton), name)} for Triton")
 
 
+def _is_shared(path: str | None) -> bool:
+    """Whether a timing cache is a folder or a URL that build machines share; then it can be opened, too."""
+    from mlirt.builder.shared_store import is_shared, open_store
+
+    if path is None or not is_shared(path):
+        return False
+    open_store(path)
+    return True
+
+
 def _keep_timing_cache(arguments: Namespace) -> None:
     """A build that measures nothing, as one for the CPU does, leaves an empty cache where there was none."""
     path = arguments.timingCacheFile
-    if path and not Path(path).exists():
+    if path and "://" not in path and not Path(path).exists():
         from mlirt.builder.tactics.timing_cache import TimingCache
 
         Path(path).write_bytes(bytes(TimingCache().serialize()))

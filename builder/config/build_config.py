@@ -99,7 +99,9 @@ class BuildConfig:
     timing_cache: TimingCache | str | os.PathLike[str] | None = field(
         default=None, metadata=setting(checks.path_or_object, "prevents")
     )
-    """Measured times of tactics, or a file of them: read, and written with the new ones. For "cuda"."""
+    """Measured times of tactics, or a file of them: read, and written with the new ones. For "cuda". A folder or a URL
+    is shared by build machines (docs/build-farms.md).
+    """
     heuristic: bool = field(default=False, metadata=setting(checks.flag))
     """Do not measure tactics on the GPU, believe the estimates of their times."""
     algorithm_selector: AlgorithmSelector | None = field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Mapping
 from math import inf, isfinite
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from mlirt.atomic_file import is_special, write_file
+from mlirt.builder.shared_store import is_shared, open_store
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.file_lock import locked
@@ -18,6 +20,8 @@ from mlirt.tensorrt.context_manager import ContextManager
 
 FORMAT = 1
 _WHAT = "mlirt timing cache"
+_KIND = "times"
+_LOG = logging.getLogger("mlirt")
 
 Times = dict[str, float]
 """Microseconds by tactic: infinity for one that did not run, REFUSED for one that computed something else."""
@@ -90,7 +94,12 @@ class TimingCache(ContextManager):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The cache in a file; an empty one where there is no file or it is empty."""
+        """The cache in a file; an empty one where there is no file or it is empty.
+
+        Of a folder or a URL it is all that build machines have written there (builder/shared_store.py).
+        """
+        if is_shared(path):
+            return cls._of_store(path)
         try:
             return cls(Path(path).read_bytes(), str(path))
         except FileNotFoundError:
@@ -99,7 +108,10 @@ class TimingCache(ContextManager):
             raise InvalidInputError(f"the timing cache {os.fspath(path)} cannot be read: {error.strerror}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Add these times to those in a file, which other builds may be writing too."""
+        """Add these times to those in a file, a folder or at a URL, which other builds may be writing too."""
+        if is_shared(path):
+            self._save_to_store(path)
+            return
         target = Path(path)
         if is_special(target):
             write_file(target, [self.serialize()], "the timing cache")
@@ -108,6 +120,34 @@ class TimingCache(ContextManager):
             whole = type(self).load(target)
             whole.combine(self, ignore_mismatch=True)
             write_file(target, [whole.serialize()], "the timing cache")
+
+    @classmethod
+    def _of_store(cls, where: str | os.PathLike[str]) -> Self:
+        whole = cls()
+        for blob in open_store(where).entries(_KIND):
+            try:
+                whole.combine(cls(blob, os.fspath(where)), ignore_mismatch=True)
+            except InvalidInputError as error:  # of another version, say: its machines have times of their own
+                _LOG.warning("mlirt: %s", error)
+        return whole
+
+    def _save_to_store(self, where: str | os.PathLike[str]) -> None:
+        """Write an entry with what the store does not know yet, under the digest of what it says."""
+        fresh = self._beyond(self._of_store(where))
+        if fresh._times:
+            blob = bytes(fresh.serialize())
+            open_store(where).put(f"{_KIND}/{hashlib.blake2b(blob, digest_size=16).hexdigest()}", blob)
+
+    def _beyond(self, known: TimingCache) -> TimingCache:
+        """What another cache does not know."""
+        found = TimingCache()
+        for place, ops in self._times.items():
+            for op, times in ops.items():
+                others = known._times.get(place, {}).get(op, {})
+                new = {name: time for name, time in times.items() if name not in others}
+                if new:
+                    found._times.setdefault(place, {})[op] = new
+        return found
 
 
 def _key(op: str) -> str:

@@ -115,7 +115,9 @@ def application(
     Ray starts and ends replicas so that each has `requests_per_replica` requests in the mean; a replica takes four
     times as many, others wait in Ray's proxy. threads: the processors of a replica. gpus: its GPUs, for a CUDA plan.
     """
-    settings = ServeSettings(limits or Limits(), threads=threads)
+    # The engine has a process of its own, in which Ray's store and its libraries take no addresses: machine code refers
+    # to its constants by 32 bits, and linking it fails where no room is left near it.
+    settings = ServeSettings(limits or Limits(), replicas=1, threads=threads)
     scaling = {
         "min_replicas": min_replicas,
         "max_replicas": max_replicas,

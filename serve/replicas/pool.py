@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 
 from mlirt.errors import DeadlineError, MlirtError, UnavailableError
+from mlirt.runtime.visible_devices import device_of_number, visible_devices
 from mlirt.serve.batching.request import Array
 from mlirt.serve.batching.signature import Signature
 from mlirt.serve.replicas.replica import Replica, ReplicaEndedError, usual_threads
@@ -23,7 +24,7 @@ _SOON = 10.0
 
 
 class ReplicaPool:
-    """Keeps `replicas` processes running the plan in the file `plan`.
+    """Keeps `replicas` processes running the plan in the file `plan`. Where there are several GPUs they are dealt out.
 
     threads: those of each process; None divides the processors. start_timeout: seconds in which a process must have
     opened its plan. Raises what the first process says where the plan cannot be opened.
@@ -39,7 +40,8 @@ class ReplicaPool:
         self._running: dict[int, Replica] = {}
         self._closing = threading.Event()
         self._restarts = 0
-        first = self._started()
+        self._devices = visible_devices() if replicas > 1 else ()
+        first = self._started(0)
         self.signature: Signature = first.signature
         self.count = replicas
         self._watchers = [
@@ -53,6 +55,11 @@ class ReplicaPool:
     def pids(self) -> tuple[int, ...]:
         """The processes that run now."""
         return tuple(replica.pid for replica in list(self._running.values()) if replica.is_alive)
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """Where on the bus the GPUs of the processes are that run now; none for plans of a CPU."""
+        return tuple(one.gpu for one in list(self._running.values()) if one.is_alive and one.gpu is not None)
 
     @property
     def restarts(self) -> int:
@@ -102,8 +109,8 @@ class ReplicaPool:
         if replica.is_alive:
             self._free.put(replica)
 
-    def _started(self) -> Replica:
-        return Replica(self._plan, self._threads, self._start_timeout)
+    def _started(self, number: int) -> Replica:
+        return Replica(self._plan, self._threads, self._start_timeout, device_of_number(number, self._devices))
 
     def _watch(self, replica: Replica | None, number: int) -> None:
         """Start a process again and again, as often as it ends."""
@@ -111,7 +118,7 @@ class ReplicaPool:
         while not self._closing.is_set():
             begun = time.monotonic()
             try:
-                replica = replica or self._started()
+                replica = replica or self._started(number)
             except MlirtError as error:
                 _LOG.error("%s", error)
             else:
@@ -128,6 +135,7 @@ class ReplicaPool:
         if self._closing.is_set():
             replica.stop()
             return
+        _LOG.info("replica %d has pid %d%s", number, replica.pid, f", GPU {replica.gpu}" if replica.gpu else "")
         self._free.put(replica)
         replica.wait()
         if not self._closing.is_set():

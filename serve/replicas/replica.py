@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from mlirt import errors
 from mlirt.errors import DeadlineError, MlirtError, UnavailableError
+from mlirt.runtime.visible_devices import environment_for
 from mlirt.serve.batching.request import Array
 from mlirt.serve.batching.signature import Signature, signature_from_record
 from mlirt.serve.replicas.messages import Message, receive, send
@@ -24,13 +25,18 @@ class ReplicaEndedError(UnavailableError):
 
 
 class Replica:
-    """Starts a process and waits until it has opened the plan; MlirtError with its reason where it cannot."""
+    """Starts a process and waits until it has opened the plan; MlirtError with its reason where it cannot.
 
-    def __init__(self, plan: str, threads: int, start_timeout: float) -> None:
+    `device`: the only GPU that it sees, by its name in CUDA_VISIBLE_DEVICES; None lets it see those that this one does.
+    """
+
+    def __init__(self, plan: str, threads: int, start_timeout: float, device: str | None = None) -> None:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "mlirt.serve.replicas.worker", str(theirs.fileno()), plan, str(threads)]
         self._end = ours
-        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment_for(device)
+        )
         theirs.close()
         self._guard = threading.Lock()
         try:
@@ -44,6 +50,8 @@ class Replica:
             self.stop()
             raise
         self.signature: Signature = signature_from_record(hello.words["signature"])
+        self.gpu: str | None = hello.words["gpu"]
+        """Where on the bus its GPU is; None of one that computes on processors."""
 
     @property
     def pid(self) -> int:

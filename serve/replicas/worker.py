@@ -12,6 +12,7 @@ import sys
 
 from mlirt.errors import MlirtError
 from mlirt.runtime.engine import Engine, load
+from mlirt.runtime.visible_devices import current_bus_id
 from mlirt.serve.batching.engine_batcher import check_stateless
 from mlirt.serve.batching.signature import signature_of
 from mlirt.serve.replicas.messages import Message, receive, send
@@ -28,7 +29,7 @@ def main(arguments: list[str]) -> int:
         except Exception as error:
             send(end, Message(_told(error)))
             return 1
-        send(end, Message({"signature": signature_of(engine).to_record()}))
+        send(end, Message({"signature": signature_of(engine).to_record(), "gpu": _gpu_of(engine)}))
         try:
             while True:
                 send(end, _answer(engine, receive(end)))
@@ -41,6 +42,13 @@ def _answer(engine: Engine, asked: Message) -> Message:
         return Message({}, engine.run(asked.arrays, timeout=asked.words["timeout"]))
     except Exception as error:
         return Message(_told(error))
+
+
+def _gpu_of(engine: Engine) -> str | None:
+    if engine.target != "cuda":
+        return None
+    with engine.device_current():
+        return current_bus_id()
 
 
 def _told(error: Exception) -> dict[str, str]:

@@ -94,8 +94,9 @@ def test_other_files_are_refused(old: bytes, new: bytes, message: str, tmp_path:
     assert str(path) in str(caught.value)
 
 
-def test_a_folder_is_no_cache(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="cannot be read: Is a directory"):
+def test_a_folder_is_no_cache_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLIRT_CACHE_KEY_FILE", raising=False)
+    with pytest.raises(InvalidInputError, match="are signed: let MLIRT_CACHE_KEY_FILE name a file"):
         TimingCache.load(tmp_path)
 
 

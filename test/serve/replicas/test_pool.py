@@ -19,6 +19,7 @@ from mlirt.errors import DeadlineError, InvalidInputError, PlanError
 from mlirt.runtime.engine import Engine
 from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.signature import signature_of
+from mlirt.serve.replicas import pool as pool_module
 from mlirt.serve.replicas.messages import Message, receive, send
 from mlirt.serve.replicas.pool import ReplicaPool
 
@@ -123,3 +124,29 @@ def test_closing_ends_the_processes(dense_plan: Path) -> None:
     pool.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_gpus_are_dealt_out_among_the_processes(
+    dense_plan: Path, dense: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "visible_devices", lambda: ("4", "7"))
+    pool = ReplicaPool(str(dense_plan), 3, threads=1)
+    try:
+        assert eventually(pool, 3)
+        assert sorted(map(device_of_process, pool.pids)) == ["4", "4", "7"]
+        (lonely,) = [pid for pid in pool.pids if device_of_process(pid) == "7"]
+        os.kill(lonely, signal.SIGKILL)
+        assert eventually(pool, 2)
+        assert eventually(pool, 3)
+        assert sorted(map(device_of_process, pool.pids)) == ["4", "4", "7"], "the one that follows takes its place"
+        assert pool.gpus == (), "a plan for processors is on none of them"
+        x = np.ones((1, 8), np.float32)
+        assert np.array_equal(pool.run({"x": x})["y"], dense.run({"x": x})["y"])
+    finally:
+        pool.close()
+
+
+def device_of_process(pid: int) -> str:
+    """What it may see."""
+    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return dict(one.decode().split("=", 1) for one in variables if one)["CUDA_VISIBLE_DEVICES"]
