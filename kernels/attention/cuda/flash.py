@@ -16,6 +16,7 @@ from mlirt.kernels.attention.cuda.flash_results import ResultWriter
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, shapes_for
 from mlirt.kernels.attention.cuda.flash_tiles import FlashTiles, loader
+from mlirt.kernels.lib.language import build
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -52,8 +53,8 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
     first.name_hint = "first_query"
     thread_query = k.add(k.add(first, flash.first_row), k.div(flash.lane, 4))
     scores = FlashScores(k, op, shape, heads.walks.extras, batch, thread_query, flash.lane)
-    results = flash.results(loaders, tile, range_of(k, op, shape, first), scores)
-    ResultWriter(flash, op, heads.walks.out, lowering).write(results, first, batch, thread)
+    results = build(k, flash.results, loaders, tile, range_of(k, op, shape, first), scores)
+    build(k, ResultWriter(flash, op, heads.walks.out, lowering).write, results, first, batch, thread)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[ceil_div(op.queries, shape.queries) * product(op.batch), 1, 1], block=[shape.threads])

@@ -17,6 +17,7 @@ from mlirt.kernels.attention.cuda.flash_softmax import Range
 from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.walks import Walks
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.run_values import Value
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _HEADS_TOGETHER = 16  # whose keys and values fit into the second-level cache
@@ -61,7 +62,7 @@ def heads_of(op: AttentionOp, lowering: Lowering) -> Heads:
     )
 
 
-def place_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape) -> tuple[SSAValue, list[SSAValue]]:
+def place_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape) -> tuple[Value, list[SSAValue]]:
     """The tile of queries and the batch entry of a block: tiles of one head after each other, as they share its keys.
 
     With causal attention long tiles come first, those of a few heads, so that no block is left alone in the end.

@@ -13,19 +13,18 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.kernel.accumulators import (
-    PackAccumulatorsOp,
-)
-from mlirt.dialects.kernel.async_copy import CommitAsyncOp, WaitAsyncOp
+from mlirt.dialects.kernel.accumulators import PackAccumulatorsOp
 from mlirt.dialects.kernel.fragment import FillFragmentOp
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape
 from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
 from mlirt.kernels.attention.cuda.flash_tiles import STAGES, FlashTiles
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
+from mlirt.kernels.lib.language import Index, Value, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import commit_copies, sync_threads, wait_for_copies
+from mlirt.kernels.lib.language.words import place
 
 _STEP = 16  # along the depth of one product of the matrix unit
 
@@ -56,40 +55,36 @@ class FlashKernel(FlashSoftmax):
         self.depth_steps, self.column_steps = -(-depth // _STEP), -(-columns // _STEP)
         self.line8, self.matrix = k.rem(self.lane, 8), k.div(self.lane, 8)
 
-    def results(self, loaders: Loaders, block_tile: SSAValue, tiles: Range, scores: FlashScores) -> SSAValue:
+    @kernel
+    def results(self, loaders: Loaders, block_tile: Value, tiles: Range, scores: FlashScores) -> Value:
         """The accumulators of the block's results; afterwards no copy is on its way, and all threads are done."""
-        k = self.k
         loaders.queries.start(block_tile, 0)
-        self._start(loaders, k.constant(0), 0)
+        self._start(loaders, place(0), 0)
         self._arrive()
         queries = self._queries()
-
-        def body(tile: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
+        results, largest, total = self.start(4 * self.shape.rows * 2 * self.column_steps)
+        for tile in range(tiles.count):
             self._arrive()
-            following, stage = k.add(tile, 1), k.rem(tile, STAGES)
-            k.when(
-                k.compare("slt", following, tiles.count),
-                lambda: self._start(loaders, following, k.rem(following, STAGES)),
-            )
-            score = scores.scores(self._products(queries, stage), tile)
-            score = self.limited(score, scores, tile, tiles)
-            return self.step(score, carried, scores.scale, (stage, k.constant(0)))
-
-        results, _, total = k.loop(tiles.count, self.start(4 * self.shape.rows * 2 * self.column_steps), body)
+            following, stage = value_of(tile + 1), value_of(tile % STAGES)
+            if following < tiles.count:
+                self._start(loaders, following, following % STAGES)
+            score = scores.scores(self._products(queries, stage), value_of(tile))
+            score = self.limited(score, scores, value_of(tile), tiles)
+            results, largest, total = self.step(score, [results, largest, total], scores.scale, (stage, place(0)))
         self._arrive()
-        return self.normalized(results, total)
+        return value_of(self.normalized(results, total))
 
     # --- tiles on their way
 
-    def _start(self, loaders: Loaders, tile: SSAValue, stage: SSAValue | int) -> None:
+    def _start(self, loaders: Loaders, tile: Value, stage: Index) -> None:
         loaders.keys.start(tile, stage)
         loaders.values.start(tile, stage)
 
     def _arrive(self) -> None:
         """All copies have happened, for all threads."""
-        self.k.insert(CommitAsyncOp())
-        self.k.insert(WaitAsyncOp(0))
-        self.k.insert(BarrierOp())
+        commit_copies()
+        wait_for_copies(0)
+        sync_threads()
 
     # --- products
 

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.accumulators import columns_of, rows_of
 from mlirt.dialects.kernel.buffers import length
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, ReuseSharedOp
 from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.attention.cuda.flash_kernel import FlashKernel
@@ -19,6 +19,9 @@ from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.simt_words import Access, load_fragment, store_fragment
+from mlirt.kernels.lib.language.words import extent, stride
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
@@ -35,39 +38,29 @@ class ResultWriter:
         self.wide = 1 if out.column != 1 else widest_access(op.output, [out.query, *out.batch, out.offset], lowering)
         while columns % self.wide:
             self.wide //= 2
+        self.access = Access(range(self.wide), wide=True)
 
-    def write(self, results: SSAValue, first: SSAValue, batch: Sequence[SSAValue], thread: SSAValue) -> None:
+    @kernel
+    def write(self, results: SSAValue, first: Value, batch: Sequence[SSAValue], thread: Value) -> None:
         """`first` is the block's first query."""
         k, shape, kept = self.k, self.flash.flash_shape, self._kept(results)
         across = self.width // self.wide
         total = shape.queries * across
         base = batch_offset(k, batch, self.out)
-        buffer = k.buffer(self.op.output, self.out.offset)
-
-        def part(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            place = k.add(k.mul(number, shape.threads), thread)
-            row, column = k.div(place, across), k.mul(k.rem(place, across), self.wide)
-            query = k.add(first, row)
-            exists = None if self._is_whole() else k.compare("slt", query, k.size(self.op.queries))
+        output = k.buffer(self.op.output, self.out.offset)
+        for number in range(-(-total // shape.threads)):
+            place = number * shape.threads + thread
+            row, column = place // across, place % across * self.wide
+            query = first + row
+            exists = self._is_whole() or query < extent(self.op.queries)
             if self.columns != self.width:
-                exists = k.both(exists, k.compare("slt", column, self.columns))
+                exists = exists and column < self.columns
             if total % shape.threads:
-                exists = k.both(exists, k.compare("slt", row, shape.queries))
-
-            def move() -> None:
-                numbers = k.value(LoadFragmentOp(kept.buffer, kept.at(k, 0, row, column), range(self.wide), wide=True))
-                at = k.add(
-                    k.add(base, k.mul(query, k.stride(self.out.query))), k.mul(column, k.stride(self.out.column))
-                )
-                k.insert(StoreFragmentOp(self._rounded(numbers), buffer, at, range(self.wide), wide=True))
-
-            if exists is None:
-                move()
-            else:
-                k.when(exists, move)
-            return []
-
-        k.loop(-(-total // shape.threads), [], part)
+                exists = exists and row < shape.queries
+            if exists:
+                numbers = load_fragment(kept.buffer, kept.at(k, 0, row, column), self.access)
+                at = base + query * stride(self.out.query) + column * stride(self.out.column)
+                store_fragment(self._rounded(numbers), output, at, self.access)
 
     def _is_whole(self) -> bool:
         return isinstance(self.op.queries, int) and self.op.queries % self.flash.flash_shape.queries == 0

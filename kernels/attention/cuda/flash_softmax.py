@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 from xdsl.dialects import arith, math
@@ -19,7 +18,7 @@ from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import ShuffleOp
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores, WarpShape
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import Value
+from mlirt.kernels.lib.language import Value, kernel
 
 _QUAD = (1, 2)  # masks of the shuffles among the four threads that share a row
 
@@ -35,7 +34,7 @@ class Range:
     """
 
     count: Value
-    limited_from: SSAValue | None
+    limited_from: Value | None
 
 
 @dataclass(frozen=True)
@@ -79,16 +78,13 @@ class FlashSoftmax(ABC):
             value.name_hint = name
         return carried
 
-    def limited(self, score: SSAValue, scores: FlashScores, tile: SSAValue, tiles: Range) -> SSAValue:
+    @kernel
+    def limited(self, score: SSAValue, scores: FlashScores, tile: Value, tiles: Range) -> SSAValue:
         """Scores with -inf for keys that do not count."""
-        if tiles.limited_from is None:
-            return score
-        is_limited = self.k.compare("sge", tile, tiles.limited_from)
-        return self.k.guarded(is_limited, partial(self._limited, score, scores, tile), score)
-
-    def _limited(self, score: SSAValue, scores: FlashScores, tile: SSAValue) -> SSAValue:
-        limits = self.k.value(FragmentOp(scores.limits()))
-        return self.k.value(LimitColumnsOp(score, scores.first_key(tile), limits, self.shape.rows))
+        if tiles.limited_from is not None and tile >= tiles.limited_from:
+            limits = self.k.value(FragmentOp(scores.limits()))
+            score = self.k.value(LimitColumnsOp(score, scores.first_key(tile), limits, self.shape.rows))
+        return score
 
     def step(self, score: SSAValue, carried: list[SSAValue], scale: SSAValue, stage: Stage) -> list[SSAValue]:
         """The carried results, largest scores and sums with one tile of scores added."""

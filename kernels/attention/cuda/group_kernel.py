@@ -106,7 +106,7 @@ class GroupKernel(FlashSoftmax):
             largest, total, packed = added.largest, added.total, self._packed(added.weights)
         return emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
 
-    def _score(self, products: SSAValue, scores: FlashScores, tile: SSAValue, tiles: Range) -> SSAValue:
+    def _score(self, products: SSAValue, scores: FlashScores, tile: Value, tiles: Range) -> SSAValue:
         return self.limited(scores.scores(products, tile), scores, tile, tiles)
 
     @kernel

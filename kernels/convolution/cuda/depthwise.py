@@ -29,6 +29,8 @@ from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.depthwise_nest import CHANNEL, ROW, depthwise_nest
 from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.words import cast, constant, extent, is_inside, parallel, static_range
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -150,69 +152,61 @@ class _Depthwise:
         self.place = self.code.nest.groups.index((window.along,))
 
     def write(self) -> None:
-        k, window = self.k, self.window
-        extents = self.code.extents()
-        whole_blocks = extents[self.place]
-        extents[self.place] = ceil_div(whole_blocks, window.results)
-        with k.parallel(extents) as loops:
-            first = k.mul(loops[self.place], window.results)
+        build(self.k, self._write)
+        self.k.finish(self.op)
+
+    @kernel
+    def _write(self) -> None:
+        results, extents = self.window.results, self.code.extents()
+        length = extents[self.place]
+        extents[self.place] = ceil_div(length, results)
+        fits = isinstance(length, int) and length % results == 0
+        for loops in parallel(extents):
+            first = loops[self.place] * results
             totals = self._accumulators(loops, first)
             for result, total in enumerate(totals):
                 at = [*loops]
-                at[self.place] = k.add(first, result)
-                fits = isinstance(whole_blocks, int) and whole_blocks % window.results == 0
-                if fits or result == 0:
+                at[self.place] = first + result
+                if result == 0 or fits or at[self.place] < self.width:
                     self._finish(at, total)
-                else:
-                    inside = k.compare("slt", at[self.place], self.width)
-                    k.when(inside, lambda at=at, total=total: self._finish(at, total))
-        k.finish(self.op)
 
-    def _accumulators(self, loops: Sequence[SSAValue], first: SSAValue) -> list[SSAValue]:
+    @kernel
+    def _accumulators(self, loops: Sequence[Value], first: Value) -> list[Value]:
         """The accumulators of a block of results."""
-        k, op, across = self.k, self.op, self.window.across
-        zeros = [k.constant(0, self.accumulator_type)] * self.window.results
+        op, across = self.op, self.window.across
+        totals = [constant(0, self.accumulator_type)] * self.window.results
         if across is None:
-            return self._line(loops, first, None, None, zeros)
+            return self._line(loops, first, None, None, totals)
         stride, dilation, pre, _ = op.spatial()[across - ROW]
-        start = k.sub(k.mul(self.code.original(across, loops), stride), pre)
+        start = value_of(self.code.original(across, loops)) * stride - pre
+        for tap in range(extent(dims(op.kernel.type)[across])):
+            totals = self._line(loops, first, value_of(tap), start + tap * dilation, totals)
+        return totals
 
-        def step(tap: SSAValue, totals: list[SSAValue]) -> list[SSAValue]:
-            return self._line(loops, first, tap, k.add(start, k.mul(tap, dilation)), totals)
-
-        return k.loop(dims(op.kernel.type)[across], zeros, step)
-
+    @kernel
     def _line(
-        self,
-        loops: Sequence[SSAValue],
-        first: SSAValue,
-        tap: SSAValue | None,
-        line: SSAValue | None,
-        totals: Sequence[SSAValue],
-    ) -> list[SSAValue]:
+        self, loops: Sequence[Value], first: Value, tap: Value | None, line: Value | None, totals: Sequence[Value]
+    ) -> list[Value]:
         """Add the products with one line of the input, that of a tap across it."""
-        k, op, window, across = self.k, self.op, self.window, self.window.across
+        op, window, across, element = self.op, self.window, self.window.across, element_of(self.op.input.type)
         stride, _, pre, _ = op.spatial()[window.along - ROW]
-        start = k.sub(k.mul(first, stride), pre)
-        inside, more = None, list[tuple[SSAValue, Stride]]()
+        start = first * stride - pre
+        inside, more = True, list[tuple[SSAValue, Stride]]()
         if across is not None and line is not None:
-            inside, more = k.compare("ult", line, self.sizes[across]), [(line, self.steps[across])]
+            inside, more = is_inside(line, self.sizes[across]), [(line, self.steps[across])]
         accumulators = list(totals)
-        weights = [self._weight(loops, tap, number) for number in range(window.taps(window.along))]
+        weights = [self._weight(loops, tap, number) for number in static_range(window.taps(window.along))]
         for offset in window.offsets():
-            cell = k.add(start, offset)
-            valid = k.both(inside, k.compare("ult", cell, self.sizes[window.along]))
-            at = [*more, (cell, self.steps[window.along])]
-            element = element_of(op.input.type)
-            outside = k.constant(op.padding_value.value.data, scalar_type(element))
-            pixel = k.guarded(valid, lambda at=at: k.ready(self.code.load(0, loops, at)), outside)
-            wide = k.scalars(self.accumulator_type).cast(pixel, element)
+            cell = start + offset
+            pixel = constant(op.padding_value.value.data, scalar_type(element))
+            if inside and is_inside(cell, self.sizes[window.along]):
+                pixel = self.k.ready(self.code.load(0, loops, [*more, (cell, self.steps[window.along])]))
+            wide = cast(pixel, element, self.accumulator_type)
             for result, number in window.meets(offset):
-                s = k.scalars(self.accumulator_type)
-                accumulators[result] = s.add(accumulators[result], s.mul(wide, weights[number]))
+                accumulators[result] = accumulators[result] + wide * weights[number]
         return accumulators
 
-    def _weight(self, loops: Sequence[SSAValue], across: SSAValue | None, along: int) -> SSAValue:
+    def _weight(self, loops: Sequence[SSAValue], across: SSAValue | None, along: int) -> Value:
         """The weight of a tap."""
         k, last = self.k, rank(self.op.output.type) - 1
         if across is None:
@@ -223,7 +217,7 @@ class _Depthwise:
             tap = k.add(across, along * self.window.taps(last))
         channel = self.code.original(CHANNEL, loops)
         loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
-        return k.scalars(self.accumulator_type).cast(k.ready(loaded), element_of(self.op.kernel.type))
+        return cast(k.ready(loaded), element_of(self.op.kernel.type), self.accumulator_type)
 
     def _finish(self, at: Sequence[SSAValue], total: SSAValue) -> None:
         """The epilogue of one result."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeVar, cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.fused.scalar_builder import integer_type
 from mlirt.dialects.tensor_types import is_float
-from mlirt.kernels.lib.builder.index_arithmetic import IndexArithmetic, known
+from mlirt.kernels.lib.builder.index_arithmetic import IndexArithmetic
 from mlirt.kernels.lib.builder.run_values import Value, value_of
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -89,14 +89,3 @@ class BlockWriter(IndexArithmetic):
             yield
         finally:
             self.block = outer
-
-    def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
-        """Do something only where an i1 holds."""
-        holds = known(condition)
-        if holds is not None:
-            return then() if holds else None
-        block = Block()
-        with self.inside(block):
-            then()
-            self.insert(scf.YieldOp())
-        self.insert(scf.IfOp(condition, [], Region(block)))

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, math, scf
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FloatAttr,
     FunctionType,
-    IndexType,
     IntegerAttr,
     f32,
     f64,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
 from mlirt.dialects.fused.scalar_builder import Scalars, scalar_type
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, ReturnOp, StoreOp, YieldOp
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReturnOp, StoreOp, YieldOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_of, is_float8, is_unsigned
-from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_arguments import KernelArguments, Stride
 from mlirt.kernels.lib.builder.run_values import Value, value_of
 
@@ -37,7 +35,6 @@ __all__ = ["Extent", "KernelBuilder", "Stride"]
 
 # A size of the host program, or a value inside the kernel.
 Extent: TypeAlias = "Dim | SSAValue"
-_INDEX = IndexType()
 # Numbers that formulas consist of, and the limits of int8; others tell layers apart.
 _CODE_NUMBERS = frozenset({0.0, 0.5, 1.0, -1.0, 2.0, float("inf"), float("-inf"), -128.0, 127.0, 255.0})
 
@@ -115,56 +112,6 @@ class KernelBuilder(KernelArguments):
             yield [value_of(one) for one in op.body.block.args]
             self.insert(YieldOp(operands=[[]]))
         self.insert(op)
-
-    def reduce(
-        self, kind: ReduceKind, extents: Sequence[Extent], init: SSAValue, element: Callable[[list[SSAValue]], SSAValue]
-    ) -> Value:
-        """Combine `element(indices)` over a box; an empty box gives `init`."""
-        op = ReduceOp(kind, [self.extent(extent) for extent in extents], init)
-        with self.inside(op.body.block):
-            self.insert(YieldOp(operands=[[element(list(op.body.block.args))]]))
-        return self.value(op)
-
-    def loop(
-        self,
-        extent: Extent,
-        carried: Sequence[SSAValue],
-        step: Callable[[SSAValue, list[SSAValue]], Sequence[SSAValue]],
-        names: Sequence[str] = (),
-    ) -> list[SSAValue]:
-        """`step(i, carried)` for i = 0, 1, .., in order; returns what the last one gave.
-
-        `names` are those of i and of what is carried.
-        """
-        block = Block(arg_types=[_INDEX, *(value.type for value in carried)])
-        op = scf.ForOp(self.constant(0), self.extent(extent), self.constant(1), list(carried), block)
-        for values, hints in ((block.args, names), (carried, names[1:]), (op.results, names[1:])):
-            for value, hint in zip(values, hints, strict=False):
-                self.named(value, hint)
-        with self.inside(block):
-            self.insert(scf.YieldOp(*step(block.args[0], list(block.args[1:]))))
-        return list(self.insert(op).results)
-
-    def either(self, condition: SSAValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-        """Do one thing where an i1 holds and another where it does not."""
-        holds = known(condition)
-        if holds is not None:
-            return then() if holds else otherwise()
-        blocks = Block(), Block()
-        for block, side in zip(blocks, (then, otherwise), strict=True):
-            with self.inside(block):
-                side()
-                self.insert(scf.YieldOp())
-        self.insert(scf.IfOp(condition, [], Region(blocks[0]), Region(blocks[1])))
-
-    def guarded(self, condition: SSAValue | None, then: Callable[[], SSAValue], otherwise: SSAValue) -> Value:
-        """`then()` where an i1 holds, for example a load that would be out of bounds elsewhere; None always holds."""
-        if condition is None or known(condition):
-            return value_of(then())
-        yes, no = Block(), Block([scf.YieldOp(otherwise)])
-        with self.inside(yes):
-            self.insert(scf.YieldOp(then()))
-        return self.value(scf.IfOp(condition, [otherwise.type], Region(yes), Region(no)))
 
     # Memory.
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mlirt.dialects import symbolic
 from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
-from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp, element_of_buffer
+from mlirt.dialects.kernel.core import LoadOp, ReduceKind, ReduceOp, StoreOp, YieldOp, element_of_buffer
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import element_of, is_float
 from mlirt.kernels.lib.builder.kernel_builder import Extent, Stride
@@ -244,5 +244,7 @@ def _given(region: AbstractContextManager[Any], given: Callable[[Any], Any]) -> 
 def reduction(kind: ReduceKind, over: Box | Range, start: SSAValue, element: Callable[[Any], Any]) -> Value:
     """Combine `element(index)`, or of a tuple of indices, over a box in no order that anyone may rely on."""
     k = builder()
-    extents: list[Extent] = over.extents()
-    return value_of(k.reduce(kind, extents, start, lambda indices: element(over.given(indices))))
+    op = ReduceOp(kind, [k.extent(one) for one in over.extents()], start)
+    with k.inside(op.body.block):
+        k.insert(YieldOp(operands=[[element(over.given(list(op.body.block.args)))]]))
+    return emit(op)

@@ -19,6 +19,7 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Packed
+from mlirt.kernels.lib.builder.run_values import Value
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
 from mlirt.kernels.lib.cuda.tiles.problem import Plan, Problem, Sizes, unit_kind
@@ -225,7 +226,7 @@ def _memory(k: KernelBuilder, factor: Factor, lowering: Lowering) -> SSAValue:
     return k.bits(factor.value)
 
 
-def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> SSAValue:
+def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> Value:
     """Where the matrices of a batch entry start."""
     offset = k.constant(0)
     for size, step in reversed(list(zip(sizes, steps, strict=True))):

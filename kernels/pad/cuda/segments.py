@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from xdsl.dialects.arith import SelectOp
 from xdsl.dialects.builtin import i1
@@ -23,7 +22,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.fragment import FragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment import FragmentOp
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
@@ -31,6 +30,9 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, store_fragment
+from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.loops.block_lanes import zero
 from mlirt.kernels.lib.loops.loop_nest import Nest, collapse
 from mlirt.kernels.lib.loops.rows import whole
@@ -76,6 +78,14 @@ class Row:
     start: SSAValue
     place: SSAValue
     inside: SSAValue | None
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Where an element lies in the input, and whether it does."""
+
+    index: SSAValue
+    inside: bool
 
 
 def lower(op: PadOp, lowering: Lowering) -> bool:
@@ -129,11 +139,15 @@ class _Padded:
         self.lengths = {axis: k.size(dims(op.input.type)[axis]) for axis in segments.moved}
         self.source, self.target = k.buffer(op.input), k.buffer(op.output)
         fill = None if op.fill is None else lowering.constant_array(op.fill)
-        self.fill = zero(k, element_of(op.input.type))
+        self.fill = value_of(zero(k, element_of(op.input.type)))
         if op.fill is not None and (fill is None or fill.reshape(-1)[:1].tobytes().strip(b"\0")):
             self.fill = k.value(LoadOp(k.buffer(op.fill), [k.constant(0)], [1]))
 
     def write(self) -> None:
+        build(self.k, self._write)
+        self.k.finish(self.op)
+
+    def _write(self) -> None:
         k, segments = self.k, self.segments
         *outer, length = segments.nest.extents
         if segments.crosses:
@@ -149,7 +163,6 @@ class _Padded:
                 for at, step in zip([*loops[:-1], column], segments.nest.operands[1].steps, strict=True):
                     start = k.add(start, k.mul(at, k.stride(step)))
                 self._vector(loops[:-1], None, column, start, None)
-        k.finish(self.op)
 
     def _vector(
         self,
@@ -167,17 +180,25 @@ class _Padded:
             if segments.rows != 1 and not is_multiple(segments.rows * segments.length, segments.vector):
                 exists = k.compare("slt", behind[0], self.extents[0])
             places.append(self._row(behind, k.sub(column, self.extents[-1]), exists))
-        values = k.value(FragmentOp([self._element(places, column, lane) for lane in range(segments.vector)]))
-        lanes = range(segments.vector)
-        if total is None or is_multiple(total, segments.vector):
-            k.insert(StoreFragmentOp(values, self.target, start, lanes, wide=True))
-            return
-        left = k.sub(k.size(total), start)
-        k.either(
-            k.compare("sge", left, segments.vector),
-            lambda: k.insert(StoreFragmentOp(values, self.target, start, lanes, wide=True)) and None,
-            lambda: k.insert(StoreFragmentOp(values, self.target, start, lanes, valid=left)) and None,
+        values = k.value(
+            FragmentOp([self._loaded(self._cell(places, column, lane)) for lane in range(segments.vector)])
         )
+        if total is None or is_multiple(total, segments.vector):
+            self._store_whole(values, value_of(start))
+        else:
+            self._store(values, value_of(start), k.sub(k.size(total), start))
+
+    @kernel
+    def _store(self, values: Value, start: Value, left: Value) -> None:
+        """Store as many elements as the result has from a place on."""
+        vector = self.segments.vector
+        if left >= vector:
+            self._store_whole(values, start)
+        else:
+            store_fragment(values, self.target, start, Access(range(vector), valid=left))
+
+    def _store_whole(self, values: Value, start: Value) -> None:
+        store_fragment(values, self.target, start, Access(range(self.segments.vector), wide=True))
 
     def _row(self, row: Sequence[SSAValue], column: SSAValue, inside: SSAValue | None = None) -> Row:
         """What a row of the result takes its elements from, from a column on."""
@@ -203,8 +224,8 @@ class _Padded:
         assert axis is not None
         return axis
 
-    def _element(self, rows: Sequence[Row], column: SSAValue, lane: int) -> SSAValue:
-        """An element of a vector, of its own row or of the next one."""
+    def _cell(self, rows: Sequence[Row], column: SSAValue, lane: int) -> _Cell:
+        """What an element of a vector is taken from, of its own row or of the next one."""
         k, last, own = self.k, self._last, rows[0]
         if len(rows) > 1 and lane:
             crosses, behind = k.compare("sge", column, k.sub(self.extents[-1], lane)), rows[1]
@@ -212,17 +233,23 @@ class _Padded:
             own = Row(start, place, self._chosen(crosses, behind.inside, own.inside))
         wanted = k.add(own.place, k.mul(k.constant(lane), self.strides[last]))
         place, valid = resolve(k, wanted, self.lengths[last], self.op.mode.data)
-        load = partial(self._load, k.add(own.start, k.mul(place, self.steps[-1])))
-        return k.guarded(k.both(own.inside, valid), load, self.fill)
+        index = k.add(own.start, k.mul(place, self.steps[-1]))
+        inside = k.both(own.inside, valid)
+        return _Cell(index, True if inside is None else bool_of(inside))
+
+    @kernel
+    def _loaded(self, cell: _Cell) -> Value:
+        """An element of the input, or what stands outside of it."""
+        found = self.fill
+        if cell.inside:
+            found = self.source[cell.index]
+        return found
 
     def _chosen(self, crosses: SSAValue, behind: SSAValue | None, own: SSAValue | None) -> SSAValue | None:
         if behind is None and own is None:
             return None
         yes = self.k.constant(1, i1)
         return self.k.value(SelectOp(crosses, behind or yes, own or yes))
-
-    def _load(self, index: SSAValue) -> SSAValue:
-        return self.k.value(LoadOp(self.source, [index], [1]))
 
 
 __all__ = ["lower"]

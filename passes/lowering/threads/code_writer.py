@@ -1,4 +1,4 @@
-"""Writes what the threads of a block do: loops between any bounds, and products of sizes."""
+"""Writes what the threads of a block do: loops between any bounds, branches, and products of sizes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from mlirt.kernels.lib.builder.block_writer import BlockWriter
+from mlirt.kernels.lib.builder.index_arithmetic import known
 
 _INDEX = IndexType()
 
 
 class CodeWriter(BlockWriter):
-    """Adds loops between any bounds."""
+    """Adds loops between any bounds, and branches."""
 
     def loop(
         self,
@@ -30,6 +31,17 @@ class CodeWriter(BlockWriter):
         with self.inside(block):
             self.insert(scf.YieldOp(*body(block.args[0], list(block.args[1:]))))
         return list(self.insert(scf.ForOp(first, last, every, list(carried), block)).results)
+
+    def when(self, condition: SSAValue, then: Callable[[], None]) -> None:
+        """Do something only where an i1 holds."""
+        holds = known(condition)
+        if holds is not None:
+            return then() if holds else None
+        block = Block()
+        with self.inside(block):
+            then()
+            self.insert(scf.YieldOp())
+        self.insert(scf.IfOp(condition, [], Region(block)))
 
     def product(self, factors: Sequence[SSAValue]) -> SSAValue:
         """The product of sizes."""

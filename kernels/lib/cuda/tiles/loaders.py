@@ -12,12 +12,15 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.kernel.async_copy import CopyAsyncOp
 from mlirt.dialects.kernel.buffers import length, memory
 from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment import LoadFragmentOp
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp, element_type
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+from mlirt.kernels.lib.language import Index, Value, kernel
+from mlirt.kernels.lib.language.simt_words import Access, store_fragment
+from mlirt.kernels.lib.language.words import static_range
 
 MIN_COPY = 4
 """Bytes of the smallest asynchronous copy."""
@@ -61,8 +64,8 @@ class Matrix:
     """
 
     buffer: SSAValue
-    base: SSAValue
-    outer: SSAValue | int
+    base: Value
+    outer: Index
     lines: Dim
     width: Dim
     by_depth: bool
@@ -102,7 +105,7 @@ class MatrixLoader(Loader):
         self.first = first
         self.depth = tile.lines if matrix.by_depth else tile.width
 
-    def _position(self, step: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def _position(self, step: SSAValue) -> tuple[Value, Value]:
         """Row and column in the matrix of the thread's first place."""
         k, along = self.k, self.k.mul(step, self.depth)
         start = (along, self.first) if self.matrix.by_depth else (self.first, along)
@@ -126,23 +129,17 @@ class MatrixLoader(Loader):
             valid = k.select(condition, matrix.wide if valid is None else valid, 0)
         return valid
 
+    @kernel
     def start(self, step: SSAValue, stage: SSAValue | int) -> None:
         k, matrix, grid = self.k, self.matrix, self.grid
         row, column = self._position(step)
-
-        def copy() -> None:
-            for number in range(grid.count):
-                here = k.add(row, number * grid.step)
-                source = k.add(k.add(matrix.base, k.mul(here, matrix.outer)), column)
-                line = k.add(grid.line, number * grid.step)
-                target = self.tile.at(k, stage, line, grid.column)
+        if not grid.spare or grid.line < self.tile.lines:
+            for number in static_range(grid.count):
+                here = row + number * grid.step
+                source = matrix.base + here * matrix.outer + column
+                target = self.tile.at(k, stage, k.add(grid.line, number * grid.step), grid.column)
                 valid = self._valid(here, column)
                 k.insert(CopyAsyncOp(matrix.buffer, source, self.tile.buffer, target, matrix.wide, valid))
-
-        if grid.spare:
-            k.when(k.compare("slt", grid.line, self.tile.lines), copy)
-        else:
-            copy()
 
     def fetch(self, step: SSAValue, wanted: SSAValue | None) -> list[SSAValue]:
         k, matrix, grid = self.k, self.matrix, self.grid
@@ -159,20 +156,13 @@ class MatrixLoader(Loader):
             fragments.append(rounded(k, k.value(read), self.target))
         return fragments
 
+    @kernel
     def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
-        k, grid = self.k, self.grid
-
-        def store() -> None:
+        k, grid, wide = self.k, self.grid, self.matrix.wide
+        if not grid.spare or grid.line < self.tile.lines:
             for number, fragment in enumerate(fragments):
-                line = k.add(grid.line, number * grid.step)
-                index = self.tile.at(k, stage, line, grid.column)
-                offsets = range(self.matrix.wide)
-                k.insert(StoreFragmentOp(fragment, self.tile.buffer, index, offsets, wide=self.matrix.wide > 1))
-
-        if grid.spare:
-            k.when(k.compare("slt", grid.line, self.tile.lines), store)
-        else:
-            store()
+                index = self.tile.at(k, stage, k.add(grid.line, number * grid.step), grid.column)
+                store_fragment(fragment, self.tile.buffer, index, Access(static_range(wide), wide=wide > 1))
 
 
 class TransposingLoader(Loader):

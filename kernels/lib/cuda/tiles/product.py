@@ -21,7 +21,8 @@ from mlirt.kernels.lib.cuda.tiles.problem import Plan, Sizes
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue, PartCode, Partial, TileResults, add_parts, keep_accumulators
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, accumulator_pitch
-from mlirt.kernels.lib.language import Value
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -32,11 +33,11 @@ _INDEX_LIMIT = 2**31
 class Place:
     """Where a block works: its thread's number of how many, the first row and column of its tile, its batch entry."""
 
-    thread: SSAValue
+    thread: Value
     threads: int
-    row: SSAValue
-    column: SSAValue
-    batch: SSAValue
+    row: Value
+    column: Value
+    batch: Value
 
 
 # Makes the loaders of both operands, given where the block works and room for the tiles.
@@ -94,11 +95,10 @@ def lower_product(
     keep_accumulators(k, engine, accumulators, kept)
     is_cluster = shape.is_cluster
     partial = Partial(epilogue, plan.parts, lowering) if plan.parts > 1 and not is_cluster else None
-    write = _writer(k, epilogue, partial, borders, part, lowering)
-    write = write if exists is None else write.where(k, exists)
+    write = _writer(k, epilogue, partial, borders, part, lowering, exists)
     along_rows = epilogue.is_along_rows(lowering)
     results = TileResults(k, shape, place.thread, kept, part, along_rows=along_rows)
-    (_write_along_rows if along_rows else _write_along_columns)(k, plan, place, results, write, indices)
+    build(k, _write_along_rows if along_rows else _write_along_columns, plan, place, results, write, indices)
     if is_cluster:
         results.end_cluster()
     if fits_narrow(plan.sizes, epilogue, lowering):
@@ -108,7 +108,7 @@ def lower_product(
         add_parts(epilogue, partial, lowering, f"{family}_sum")
 
 
-def _part(k: KernelBuilder, plan: Plan) -> SSAValue:
+def _part(k: KernelBuilder, plan: Plan) -> Value:
     """Which part of the sum this block adds up."""
     if plan.shape.is_cluster:
         k.function.attributes["cluster"] = IntegerAttr(plan.parts, i64)
@@ -117,70 +117,55 @@ def _part(k: KernelBuilder, plan: Plan) -> SSAValue:
     return k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
 
 
-def _where(k: KernelBuilder, at: SSAValue, tile: int, size: Dim, then: Callable[[], None]) -> None:
-    """Do something where a row or column exists."""
-    if _divides(tile, size):
-        then()
-    else:
-        k.when(k.compare("slt", at, k.size(size)), then)
+def _exists(at: Value, tile: int, size: Dim) -> bool:
+    """Whether a row or column is one of the result; `True` where all of the tiles' are."""
+    return _divides(tile, size) or bool_of(builder().compare("slt", at, builder().size(size)))
 
 
+@kernel
 def _write_along_columns(
-    k: KernelBuilder, plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices
+    plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices
 ) -> None:
     """Each thread has a column: where that lies is found out once."""
-    column, shape, sizes = k.add(place.column, results.column), plan.shape, plan.sizes
-
-    def rows() -> None:
-        at = indices(k, write.nest, column, place.batch)
-
-        def store(tile_row: SSAValue, total: SSAValue) -> None:
-            row = k.add(place.row, tile_row)
-            _where(k, row, shape.rows, sizes.rows, lambda: write.store(total, at(row)))
-
-        results.each_row(store)
-
-    _where(k, column, shape.columns, sizes.columns, rows)
+    column, shape, sizes = place.column + results.column, plan.shape, plan.sizes
+    if _exists(column, shape.columns, sizes.columns):
+        at = indices(builder(), write.nest, column, place.batch)
+        for number in range(results.rounds):
+            line = results.line(number)
+            if results.has(line):
+                tile_row = line * results.step + results.row
+                total, row = results.sum(tile_row, results.column), place.row + tile_row
+                if _exists(row, shape.rows, sizes.rows):
+                    write.store(total, at(row))
 
 
-def _write_along_rows(
-    k: KernelBuilder, plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices
-) -> None:
+@kernel
+def _write_along_rows(plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices) -> None:
     """Each thread has a row, and neighbouring threads write neighbours in memory."""
-    row, shape, sizes = k.add(place.row, results.row), plan.shape, plan.sizes
-
-    def columns() -> None:
-        def store(tile_column: SSAValue, total: SSAValue) -> None:
-            column = k.add(place.column, tile_column)
-
-            def write_it() -> None:
-                write.store(total, indices(k, write.nest, column, place.batch)(row))
-
-            _where(k, column, shape.columns, sizes.columns, write_it)
-
-        results.each_column(store)
-
-    _where(k, row, shape.rows, sizes.rows, columns)
+    row, shape, sizes = place.row + results.row, plan.shape, plan.sizes
+    if _exists(row, shape.rows, sizes.rows):
+        for number in range(results.rounds):
+            line = results.line(number)
+            if results.has(line):
+                tile_column = line * results.step + results.column
+                total, column = results.sum(results.row, tile_column), place.column + tile_column
+                if _exists(column, shape.columns, sizes.columns):
+                    write.store(total, indices(builder(), write.nest, column, place.batch)(row))
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Stores sums at a place of a nest."""
+    """Stores sums at a place of a nest, if there is one."""
 
     nest: Nest
-    store: Callable[[SSAValue, list[SSAValue]], None]
+    put: Callable[[SSAValue, Sequence[SSAValue]], None]
+    exists: MakeCondition | None
 
-    def where(self, k: KernelBuilder, exists: MakeCondition) -> _Writer:
-        """The same for places that exist."""
-
-        def store(total: SSAValue, at: list[SSAValue]) -> None:
-            condition = exists(k, self.nest, at)
-            if condition is None:
-                self.store(total, at)
-            else:
-                k.when(condition, lambda: self.store(total, at))
-
-        return _Writer(self.nest, store)
+    @kernel
+    def store(self, total: Value, at: list[SSAValue]) -> None:
+        condition = None if self.exists is None else self.exists(builder(), self.nest, at)
+        if condition is None or bool_of(condition):
+            self.put(total, at)
 
 
 def _writer(
@@ -190,13 +175,14 @@ def _writer(
     borders: frozenset[int],
     part: SSAValue,
     lowering: Lowering,
+    exists: MakeCondition | None,
 ) -> _Writer:
     if partial is not None:
         nest = epilogue.nest(lowering, borders, [partial.access])
-        return _Writer(nest, PartCode(k, epilogue, partial, nest, part).store)
+        return _Writer(nest, PartCode(k, epilogue, partial, nest, part).store, exists)
     nest = epilogue.nest(lowering, borders)
     code = NestCode(k, nest)
-    return _Writer(nest, lambda total, at: epilogue.write(k, code, total, at))
+    return _Writer(nest, lambda total, at: epilogue.write(k, code, total, at), exists)
 
 
 def _place(k: KernelBuilder, plan: Plan) -> Place:

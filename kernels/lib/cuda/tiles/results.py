@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,6 +19,9 @@ from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.words import Box, constant, parallel, reduction, stride, strided
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -95,19 +98,20 @@ def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: 
     """A second launch: `parallel (result..) { reduce (part) { load }; epilogue; store }`."""
     k = lowering.kernel(family)
     k.constant_sizes = False  # it does little: rather share it between layers
-    nest = epilogue.nest(lowering, frozenset(), [partial.access])
-    steps = [k.stride(step) for step in nest.operands[-1].steps]
-    code = NestCode(k, Nest(nest.extents, nest.operands[:-1], nest.groups))
-    pointer, pitch = partial.pointer(k), k.stride(partial.total)
-    with k.parallel(code.extents()) as loops:
-        here = loops[: len(nest.extents)]
-
-        def part(at: list[SSAValue]) -> SSAValue:
-            return k.value(LoadOp(pointer, [at[0], *here], [pitch, *steps]))
-
-        total = k.reduce(ReduceKind.ADD, [partial.parts], k.constant(0, partial.element), part)
-        epilogue.write(k, code, total, loops)
+    build(k, _add_parts, epilogue, partial, lowering)
     k.finish(epilogue.op)
+
+
+@kernel
+def _add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering) -> None:
+    k, nest = builder(), epilogue.nest(lowering, frozenset(), [partial.access])
+    steps = [stride(step) for step in nest.operands[-1].steps]
+    code = NestCode(k, Nest(nest.extents, nest.operands[:-1], nest.groups))
+    accumulators = strided(partial.pointer(k), stride(partial.total), *steps)
+    for loops in parallel(code.extents()):
+        here, zero = loops[: len(nest.extents)], constant(0, partial.element)
+        total = reduction(ReduceKind.ADD, Box(partial.parts), zero, lambda part: accumulators[(part, *here)])
+        epilogue.write(k, code, total, loops)
 
 
 class TileResults:
@@ -123,7 +127,7 @@ class TileResults:
         shape: WarpTile,
         thread: SSAValue,
         tile: TileMemory,
-        part: SSAValue,
+        part: Value,
         *,
         along_rows: bool = False,
     ) -> None:
@@ -137,54 +141,30 @@ class TileResults:
         near, far = k.rem(thread, side), k.div(thread, side)
         self.row, self.column = (near, far) if along_rows else (far, near)
         self.step = shape.threads // side
+        self.lines = (shape.columns if along_rows else shape.rows) // self.step
+        self.rounds = -(-self.lines // len(self.buffers))
 
-    def each_row(self, then: Callable[[SSAValue, SSAValue], None]) -> None:
-        """`then(row, sum)` for each row of this thread's column."""
-        k = self.k
+    @kernel
+    def line(self, number: Index) -> Value:
+        """The place of a number among those of this thread: it has every `step`-th row of its column, or the other
+        way round, and of a cluster this block's.
+        """
+        blocks = len(self.buffers)
+        return value_of(number if blocks == 1 else number * blocks + self.part)
 
-        def body(i: SSAValue) -> None:
-            row = k.add(k.mul(i, self.step), self.row)
-            then(row, self._sum(self.tile.at(k, 0, row, self.column)))
+    def has(self, line: Value) -> bool:
+        """Whether there is such a place; `True` where there always is."""
+        return self.lines % len(self.buffers) == 0 or bool_of(self.k.compare("slt", line, self.lines))
 
-        self._each(self.shape.rows // self.step, body)
-
-    def each_column(self, then: Callable[[SSAValue, SSAValue], None]) -> None:
-        """`then(column, sum)` for each column of this thread's row."""
-        k = self.k
-
-        def body(i: SSAValue) -> None:
-            column = k.add(k.mul(i, self.step), self.column)
-            then(column, self._sum(self.tile.at(k, 0, self.row, column)))
-
-        self._each(self.shape.columns // self.step, body)
+    def sum(self, row: Value, column: Value) -> Value:
+        """What the blocks have kept at a place of the tile."""
+        index = self.tile.at(self.k, 0, row, column)
+        first, *others = [self.k.value(LoadOp(buffer, [index], [1])) for buffer in self.buffers]
+        return value_of(reduce(self.k.scalars(first.type).add, others, first))
 
     def end_cluster(self) -> None:
         """Wait for the other blocks, as none may end while another one reads what it has kept."""
         self.k.insert(ClusterBarrierOp())
-
-    def _each(self, count: int, then: Callable[[SSAValue], None]) -> None:
-        """Each of so many numbers, or those of this block of the cluster."""
-        k, blocks = self.k, len(self.buffers)
-
-        def body(i: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            if blocks == 1:
-                then(i)
-                return []
-            number = k.add(k.mul(i, blocks), self.part)
-            if count % blocks == 0:
-                then(number)
-            else:
-                k.when(k.compare("slt", number, count), lambda: then(number))
-            return []
-
-        k.loop(-(-count // blocks), [], body)
-
-    def _sum(self, index: SSAValue) -> SSAValue:
-        """What the blocks have kept at a place."""
-        k = self.k
-        first, *others = [k.value(LoadOp(buffer, [index], [1])) for buffer in self.buffers]
-        scalars = k.scalars(first.type)
-        return reduce(scalars.add, others, first)
 
 
 def keep_accumulators(k: KernelBuilder, engine: Engine, accumulators: SSAValue, tile: TileMemory) -> None:

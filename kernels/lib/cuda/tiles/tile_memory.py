@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.kernel.simt import ReuseSharedOp, SharedOp
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.run_values import Value
 
 _PADDING = 16  # bytes after each row, so that rows start in different banks
 
@@ -28,7 +29,7 @@ class TileMemory:
     def size(self) -> int:
         return self.lines * self.pitch
 
-    def at(self, k: KernelBuilder, stage: SSAValue | int, line: SSAValue | int, column: SSAValue | int) -> SSAValue:
+    def at(self, k: KernelBuilder, stage: SSAValue | int, line: SSAValue | int, column: SSAValue | int) -> Value:
         """The index of an element of a stage."""
         start = k.add(k.mul(stage, self.size), self.base)
         return k.add(k.add(start, k.mul(line, self.pitch)), column)
