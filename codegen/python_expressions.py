@@ -1,4 +1,4 @@
-"""The Python expression for each scalar op of `arith` and `math`: one table for all targets.
+"""The Python expression for each scalar op of `arith` and `math`: from its row in `dialects/scalar_ops.py`, or by hand.
 
 A rule is a template over operands. The functions that it names (`maximum`, `select`, `exp`, `float32`, ..) form the
 vocabulary that every target provides, by the library that its generated text imports or by another rule for the op.
@@ -15,6 +15,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirt.dialects.scalar_ops import SCALAR_OPS, ScalarText
 from mlirt.dialects.tensor_types import element_name, is_float8
 from mlirt.errors import CompileError
 
@@ -216,47 +217,26 @@ def _compare_floats(op: Operation, operands: Sequence[Expression]) -> Expression
     return Expression(f"{a} {name} {b}", COMPARISON)
 
 
-def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
-    """Indices are divided by lengths, numbers by whatever comes."""
-    is_index = isinstance(op.results[0].type, IndexType)
-    return (infix("//", PRODUCT) if is_index else call("floor_div"))(op, operands)
+def _operator(text: ScalarText) -> Rule:
+    """`a operator b`, or `operator a` of one operand."""
+    one, two = prefix(text.word), infix(text.word, _PRECEDENCE[text.word], associative=text.associative)
+    return lambda op, operands: (one if len(operands) == 1 else two)(op, operands)
 
 
-EXPRESSIONS: Mapping[str, Rule] = {
+def _rule(text: ScalarText) -> Rule:
+    rule = _operator(text) if text.is_operator else call(text.word)
+    rule = as_unsigned(rule) if text.unsigned else rule
+    return narrowed(rule) if text.wraps else rule
+
+
+_PRECEDENCE = {
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "&": BIT_AND, "|": BIT_OR, "^": BIT_XOR, "<<": SHIFT, ">>": SHIFT,
+}  # fmt: skip
+_BY_HAND: Mapping[str, Rule] = {
     "arith.constant": _constant,
-    "arith.addf": infix("+", SUM),
-    "arith.subf": infix("-", SUM),
-    "arith.mulf": infix("*", PRODUCT),
-    "arith.divf": infix("/", PRODUCT),
-    "arith.negf": prefix("-"),
-    "arith.maximumf": call("maximum"),
-    "arith.minimumf": call("minimum"),
-    "arith.maxnumf": call("maxnum"),
-    "arith.minnumf": call("minnum"),
-    "arith.addi": narrowed(infix("+", SUM, associative=True)),
-    "arith.subi": narrowed(infix("-", SUM)),
-    "arith.muli": narrowed(infix("*", PRODUCT, associative=True)),
-    "arith.divsi": narrowed(call("truncated_div")),
-    "arith.remsi": narrowed(call("truncated_rem")),
-    "arith.divui": as_unsigned(call("truncated_div")),
-    "arith.remui": as_unsigned(call("truncated_rem")),
-    "arith.floordivsi": narrowed(_floor_division),
-    "arith.ceildivsi": narrowed(call("ceil_div")),
-    "arith.minsi": call("minimum"),
-    "arith.maxsi": call("maximum"),
-    "arith.minui": as_unsigned(call("minimum")),
-    "arith.maxui": as_unsigned(call("maximum")),
-    "arith.andi": narrowed(infix("&", BIT_AND)),
-    "arith.ori": narrowed(infix("|", BIT_OR)),
-    "arith.xori": narrowed(infix("^", BIT_XOR)),
-    "arith.shli": narrowed(infix("<<", SHIFT)),
-    "arith.shrsi": narrowed(infix(">>", SHIFT)),
-    "arith.shrui": as_unsigned(infix(">>", SHIFT)),
     "arith.cmpi": _compare_integers,
     "arith.cmpf": _compare_floats,
-    "arith.select": call("select"),
     "arith.index_cast": _index_cast,
-    "arith.index_castui": _convert_unsigned,
     "arith.sitofp": _convert_signed,
     "arith.uitofp": _convert_unsigned,
     "arith.fptosi": _convert,
@@ -267,19 +247,10 @@ EXPRESSIONS: Mapping[str, Rule] = {
     "arith.extsi": _convert_signed,
     "arith.extui": _convert_unsigned,
     "arith.bitcast": _bitcast,
-    "kernel.remf": call("remainder"),
-    "math.absf": call("absolute"),
-    "math.absi": narrowed(call("absolute")),
-    "math.fma": call("fma"),
-    "math.powf": call("power"),
-    "math.ipowi": narrowed(call("integer_power")),
-    "math.fpowi": call("power_of_integer"),
-    **{
-        f"math.{name}": call(name)
-        for name in (
-            *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf"),
-            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-            *("ceil", "floor", "trunc", "round", "roundeven", "copysign"),
-        )
-    },
 }
+"""Ops whose text depends on more than their operands' texts: on types, numbers and predicates."""
+
+
+def expressions_for(target: str) -> Mapping[str, Rule]:
+    """The rules of all scalar ops by name, for `cpu` or `cuda`."""
+    return {**{name: _rule(op.text_for(target)) for name, op in SCALAR_OPS.items()}, **_BY_HAND}

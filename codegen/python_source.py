@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mlirt.codegen.instruction_text import write_instruction
-from mlirt.codegen.python_expressions import EXPRESSIONS, LOOSE, PRODUCT, SUM, Expression, Rule, literal
+from mlirt.codegen.python_expressions import LOOSE, PRODUCT, SUM, Expression, Rule, literal
 from mlirt.codegen.python_names import Names
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
 from mlirt.dialects.kernel.instruction import Instruction
@@ -30,7 +30,7 @@ class PythonSource:
     """The lines of one function; make a new one for each."""
 
     target: Literal["cpu", "cuda"]
-    rules: Mapping[str, Rule] = EXPRESSIONS
+    rules: Mapping[str, Rule]
     # Names that the generated text imports, so that no value is called like one of them.
     vocabulary: frozenset[str] = frozenset()
 

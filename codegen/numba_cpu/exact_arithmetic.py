@@ -10,13 +10,14 @@ from xdsl.dialects.math import RoundEvenOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
-from mlirt.codegen.python_expressions import EXPRESSIONS, Expression, Rule, call
+from mlirt.codegen.python_expressions import Expression, Rule, call, expressions_for
 from mlirt.dialects.kernel.buffers import Memory
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.tensor_types import element_type
 
 _INT32 = 2.0**31
 _BYTES = (element_type("int8"), element_type("uint8"))
+_PLAIN = expressions_for("cpu")
 
 
 def works_on_int8(func: FuncOp) -> bool:
@@ -31,7 +32,7 @@ def _to_signed(op: Operation, operands: Sequence[Expression]) -> Expression:
     value = op.operands[0]
     if value.type == f32 and op.results[0].type == i32 and _stays_in_range(value):
         return Expression(f"int32_in_range({operands[0].text})")
-    return EXPRESSIONS["arith.fptosi"](op, operands)
+    return _PLAIN["arith.fptosi"](op, operands)
 
 
 def _stays_in_range(value: SSAValue) -> bool:

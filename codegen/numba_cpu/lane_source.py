@@ -7,18 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu import exact_arithmetic
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import (
-    EXPRESSIONS,
     PRODUCT,
     SUM,
     Expression,
     Rule,
     call,
+    expressions_for,
+    infix,
     narrowed,
 )
 from mlirt.codegen.python_source import PythonSource
@@ -44,9 +45,10 @@ _SMALL_STEPS = frozenset(map(str, SMALL_STEPS))
 VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
 
 
-def _unsigned(word: str) -> Rule:
-    """Division of integers of one width by the words that read their bits as unsigned numbers."""
-    return narrowed(call(f"unsigned_{word}"))
+def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """Indices are divided by lengths, numbers by whatever comes."""
+    is_index = isinstance(op.results[0].type, IndexType)
+    return (infix("//", PRODUCT) if is_index else call("floor_div"))(op, operands)
 
 
 # Powers up to this one are products of squares and roots.
@@ -64,9 +66,8 @@ def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
 
 
 _RULES: Mapping[str, Rule] = {
-    **EXPRESSIONS,
-    "arith.divui": _unsigned("div"),
-    "arith.remui": _unsigned("rem"),
+    **expressions_for("cpu"),
+    "arith.floordivsi": narrowed(_floor_division),
     "math.powf": _power,
     **exact_arithmetic.RULES,
 }

@@ -1,6 +1,7 @@
 """The words that generated CPU source imports from `mlirt.builder.numba_cpu_intrinsics`."""
 
 from mlirt.codegen.instruction_text import instruction_words
+from mlirt.dialects.scalar_ops import scalar_words
 
 _ELEMENTS = (
     *("float16", "bfloat16", "float32", "float64"),
@@ -28,38 +29,10 @@ VOCABULARY = frozenset(
             "keep_first",
             "lane_indices",
         ),
-        *(
-            "maximum",
-            "minimum",
-            "maxnum",
-            "minnum",
-            "fma",
-            "rounded_product",
-            "int32_in_range",
-            "absolute",
-            "logical_not",
-            "select",
-            "copysign",
-        ),
-        *(
-            "ceil",
-            "floor",
-            "trunc",
-            "round",
-            "roundeven",
-            "truncated_div",
-            "truncated_rem",
-            "unsigned_div",
-            "unsigned_rem",
-            "ceil_div",
-            "floor_div",
-        ),
-        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "power"),
-        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-        *("integer_power", "power_of_integer", "power_of_quarters", "remainder"),
+        *("rounded_product", "int32_in_range", "logical_not", "power_of_quarters"),
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *(f"fold_{name}" for name in ("sum", "product", "maximum", "minimum", "all", "any")),
         *("tile_load_transposed", "tile_load_transposed_first", "tile_for_each", "tile_map"),
         *("llvm_function_1", "llvm_function_2", "llvm_function_3"),
     }
-) | instruction_words("cpu")
+) | scalar_words("cpu") | instruction_words("cpu")

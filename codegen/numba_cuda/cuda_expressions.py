@@ -12,16 +12,17 @@ from xdsl.ir import Attribute, Operation
 from mlirt.codegen.python_expressions import (
     ATOM,
     COMPARISON,
-    EXPRESSIONS,
     Expression,
     Rule,
     call,
+    expressions_for,
     type_name,
 )
 
 # The predicates of arith.cmpi that compare unsigned numbers, in MLIR's order.
 _FIRST_UNSIGNED = 6
 _UNSIGNED = ("<", "<=", ">", ">=")
+_PLAIN = expressions_for("cuda")
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,14 @@ def _index_cast(op: Operation, operands: Sequence[Expression]) -> Expression:
 
 def _extend(op: Operation, operands: Sequence[Expression]) -> Expression:
     if not isinstance(op.operands[0].type, BFloat16Type):
-        return EXPRESSIONS["arith.extf"](op, operands)
+        return _PLAIN["arith.extf"](op, operands)
     wide = f"float32_of_bfloat16({operands[0].text})"
     return Expression(f"float64({wide})" if isinstance(op.results[0].type, Float64Type) else wide)
 
 
 def _truncate(op: Operation, operands: Sequence[Expression]) -> Expression:
     if not isinstance(op.results[0].type, BFloat16Type):
-        return EXPRESSIONS["arith.truncf"](op, operands)
+        return _PLAIN["arith.truncf"](op, operands)
     return Expression(f"bfloat16({operands[0].text})")
 
 
@@ -160,7 +161,7 @@ def _converts(op: Operation) -> bool:
 def _separate_product(op: Operation, operands: Sequence[Expression]) -> Expression:
     """A product that is rounded before it is added to something."""
     is_added = any(isinstance(use.operation, _SUMS) for use in op.results[0].uses)
-    return (call("rounded_product") if is_added else EXPRESSIONS["arith.mulf"])(op, operands)
+    return (call("rounded_product") if is_added else _PLAIN["arith.mulf"])(op, operands)
 
 
 # What replaces other rules where numbers are rounded to integers.
@@ -178,7 +179,7 @@ def _to_integer(op: Operation, operands: Sequence[Expression]) -> Expression:
     """Devices give 0 for not-a-number where neither side has 64 bits."""
     widths = [getattr(value.type, "bitwidth", 64) for value in (*op.operands, *op.results)]
     number = Expression(f"nan_as_zero({operands[0].text})") if 64 in widths else operands[0]
-    return EXPRESSIONS[op.name](op, [number])
+    return _PLAIN[op.name](op, [number])
 
 
 def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
@@ -190,9 +191,7 @@ def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
 
 
 CUDA_EXPRESSIONS: Mapping[str, Rule] = {
-    **EXPRESSIONS,
-    "arith.divf": call("divide"),
-    "arith.floordivsi": call("floor_div"),
+    **_PLAIN,
     "arith.fptosi": _to_integer,
     "arith.fptoui": _to_integer,
     "math.powf": _power,

@@ -12,10 +12,10 @@ from mlirt.builder import numba_cuda
 from mlirt.builder.gpu_code import ARCHITECTURES
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.builder.numba_cuda_compiler import ptx_text
+from mlirt.codegen.numba_cuda.cuda_expressions import CUDA_EXPRESSIONS as EXPRESSIONS
 from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
-from mlirt.codegen.python_expressions import EXPRESSIONS
 from mlirt.errors import CompileError, UnsupportedError
 from mlirt.passes.pipeline import run_passes
 
@@ -144,7 +144,7 @@ _PROPERTIES = {
 _OTHER = {
     f"arith.{name}"
     for name in (
-        *("constant", "select", "cmpi", "cmpf", "bitcast", "index_cast", "index_castui"),
+        *("constant", "select", "cmpi", "cmpf", "bitcast", "index_cast"),
         *("extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui"),
     )
 }

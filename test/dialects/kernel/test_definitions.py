@@ -38,7 +38,7 @@ OTHERS = {
     "kernel.tile_map": _REGION,
     "kernel.load": "its strides are numbers or values, and lanes make a vector of it",
     "kernel.store": "its strides are numbers or values, and lanes make a vector of it",
-    "kernel.remf": "it is arithmetic, whose meaning and text are rows of the tables for arith and math",
+    "kernel.remf": "it is arithmetic: a row of scalar_ops.py has its meaning and text, as those of arith and math",
     "kernel.library_convolution": _LIBRARY,
     "kernel.library_product": _LIBRARY,
     "kernel.plugin": _LIBRARY,
