@@ -210,10 +210,11 @@ def _compare_floats(op: Operation, operands: Sequence[Expression]) -> Expression
         return Expression(f"({a} < {b}) | ({a} > {b})", BIT_OR)
     if name == "ueq":
         return Expression(f"logical_not(({a} < {b}) | ({a} > {b}))")
-    if name == "ord":
-        return Expression(f"({a} == {a}) & ({b} == {b})", BIT_AND)
-    if name == "uno":
-        return Expression(f"({a} != {a}) | ({b} != {b})", BIT_OR)
+    if name in ("ord", "uno"):
+        operator, joint, precedence = ("==", "&", BIT_AND) if name == "ord" else ("!=", "|", BIT_OR)
+        if a == b:
+            return Expression(f"{a} {operator} {a}", COMPARISON)
+        return Expression(f"({a} {operator} {a}) {joint} ({b} {operator} {b})", precedence)
     return Expression(f"{a} {name} {b}", COMPARISON)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, FloatAttr, IndexType, IntegerAttr, IntegerType, i32
 from xdsl.ir import Attribute, Operation
 
 from mlirt.codegen.python_expressions import (
@@ -120,10 +120,11 @@ def _constant(op: Operation, operands: Sequence[Expression]) -> Expression:
 
 
 def _index_cast(op: Operation, operands: Sequence[Expression]) -> Expression:
-    target = op.results[0].type
+    (number,), source, target = operands, op.operands[0].type, op.results[0].type
     if isinstance(target, IndexType):
-        return Narrow.of(operands[0])
-    return Expression(f"{type_name(target)}({operands[0].text})")
+        return Narrow(number.text, number.precedence, number) if source == i32 else Narrow.of(number)
+    has_type = target == i32 and isinstance(number, Narrow)
+    return Expression(number.text) if has_type else Expression(f"{type_name(target)}({number.text})")
 
 
 def _extend(op: Operation, operands: Sequence[Expression]) -> Expression:

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.simt import BlockIdOp, GridSizeOp, ThreadIdOp
+from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.kernel_folds import condition_of, constant, folded
 
 _PLACES = (ThreadIdOp, BlockIdOp, GridSizeOp)
@@ -23,8 +24,8 @@ _Key: TypeAlias = "tuple[str, tuple[object, ...], frozenset[tuple[str, Attribute
 class CanonicalizeKernelsPass(ModulePass):
     """Fold the integers of a kernel, eliminate common scalars within a block, and eliminate dead ones.
 
-    Comparisons of constants, casts to the own type, additions of zero and decided branches are folded. Floats are left
-    as they are: no result changes by a bit.
+    Comparisons of constants, casts to the own type, additions of zero, decided branches and loops without iterations
+    are folded. Floats are left as they are: no result changes by a bit.
 
     Before: `%c = arith.cmpi eq, %five, %five_1`, `scf.if %c { kernel.barrier }`, `%j = arith.addi %i, %zero`
     After: `kernel.barrier`, and `%i` in the place of `%j`
@@ -46,6 +47,8 @@ def _simplify(block: Block) -> None:
         if op.parent is not block:
             continue
         if isinstance(op, scf.IfOp) and _take_branch(op, seen):
+            continue
+        if isinstance(op, scf.ForOp) and _never_runs(op):
             continue
         for region in op.regions:
             for inner in region.blocks:
@@ -71,6 +74,17 @@ def _take_branch(op: scf.IfOp, seen: dict[_Key, Operation]) -> bool:
         parent.insert_op_before(inner, op)
         _share(inner, seen)
     _replace(op, list(terminator.operands))
+    return True
+
+
+def _never_runs(op: scf.ForOp) -> bool:
+    """Put what a loop without iterations starts with in its place. One of a single iteration stays: assemblers order
+    what is around it otherwise.
+    """
+    first, last = known(op.lb), known(op.ub)
+    if first is None or last is None or first < last:
+        return False
+    _replace(op, list(op.iter_args))
     return True
 
 

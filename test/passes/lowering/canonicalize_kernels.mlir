@@ -91,3 +91,30 @@ builtin.module {
     kernel.return
   }
 }
+
+// -----
+
+// A loop without iterations is what it starts with.
+// CHECK-LABEL: kernel.func @iterations
+// CHECK-NOT: scf.for
+// CHECK: kernel.store %thread, %out[%thread]
+// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK: kernel.return
+builtin.module {
+  kernel.func @iterations(%out: memref<?xindex>) attributes {target = "cuda", block_size = 64 : i64} {
+    %thread = kernel.thread_id : index
+    %zero = arith.constant 0 : index
+    %two = arith.constant 2 : index
+    %seven = arith.constant 7 : index
+    %none = scf.for %i = %seven to %zero step %two iter_args(%carried = %thread) -> (index) {
+      %more = arith.addi %carried, %i : index
+      scf.yield %more : index
+    }
+    kernel.store %none, %out[%thread] strides [1] : index, memref<?xindex>
+    scf.for %k = %zero to %two step %seven {
+      kernel.store %k, %out[%thread] strides [1] : index, memref<?xindex>
+    }
+    kernel.return
+  }
+}

@@ -107,10 +107,10 @@ def _add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering) -> None
     k, nest = builder(), epilogue.nest(lowering, frozenset(), [partial.access])
     steps = [stride(step) for step in nest.operands[-1].steps]
     code = NestCode(k, Nest(nest.extents, nest.operands[:-1], nest.groups))
-    sums = strided(partial.pointer(k), stride(partial.total), *steps)
+    accumulators = strided(partial.pointer(k), stride(partial.total), *steps)
     for loops in parallel(code.extents()):
         here, zero = loops[: len(nest.extents)], constant(0, partial.element)
-        total = reduction(ReduceKind.ADD, Box(partial.parts), zero, lambda part: sums[(part, *here)])
+        total = reduction(ReduceKind.ADD, Box(partial.parts), zero, lambda part: accumulators[(part, *here)])
         epilogue.write(k, code, total, loops)
 
 
