@@ -136,9 +136,13 @@ def _compiled(case: ModuleCase, module: Any, way: Way, target: str, example: tup
     if way.by_backend:
         from mlirt.builder.from_torch.dynamo_backend import mlirt_backend
 
-        compiled = torch.compile(module, backend=mlirt_backend, options={"target": target}, dynamic=way.dynamic)
+        compiled = torch.compile(module, backend=mlirt_backend, options={"target": target}, dynamic=None)
 
         def with_recurrent(*inputs: Any) -> Any:
+            # `dynamic=True` would take the sizes of pictures as well for ones that change.
+            for one, axes in zip(inputs, case.axes if way.dynamic else (), strict=False):
+                for axis in axes:
+                    torch._dynamo.maybe_mark_dynamic(one, axis)
             # TorchDynamo hands recurrent modules to a back end only where this is set while it captures.
             with torch._dynamo.config.patch(allow_rnn=True):
                 return compiled(*inputs)

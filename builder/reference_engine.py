@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 
@@ -25,8 +26,6 @@ from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.profile_ranges import ShapeRange, check_profiles
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -78,7 +77,7 @@ class ReferenceEngine:
         with run_number(self._runs):
             found = (run_plan if self._is_lowered else interpret)(self.module, self._ctx, feeds)
         self._runs += 1  # a run that fails leaves its number to the next
-        return found
+        return {name: np.asarray(array) for name, array in found.items()}  # NumPy makes numbers of arrays of rank 0
 
     def profile(self, feeds: Mapping[str, Array], *, runs: int = 1) -> Profile:
         """Milliseconds of each op: the median of so many `runs`."""

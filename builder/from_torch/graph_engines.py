@@ -38,8 +38,18 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
     program = decomposed(exported(module, inputs, None, dynamic))
     whole = program.module(check_guards=True)
     weights = _attributes(whole)
-    parts = partitioned(whole, refused_names(whole.graph, weights))
-    _replace_parts(parts, weights, config, min_nodes)
+    refused = refused_names(whole.graph, weights)
+    parts = partitioned(whole, refused)
+    count = sum(node.op == "call_function" for node in whole.graph.nodes)
+    if not _replace_parts(parts, weights, config, min_nodes):
+        names = ", ".join(sorted(refused)[:8]) or "none"
+        _LOG.warning(
+            "mlirt: 0 engines, a graph of %d operators is left to PyTorch: operators without a layer: %s; "
+            "parts between them of fewer than min_nodes=%d are not worth an engine",
+            count,
+            names,
+            min_nodes,
+        )
     # A call of the module itself would look for hooks and hold each argument to the example's structure.
     run: Callable[..., Any] = parts.forward
     return run
@@ -63,8 +73,9 @@ def _attribute(module: Any, path: str) -> Any:
     return module
 
 
-def _replace_parts(whole: Any, weights: Mapping[str, Any], config: BuildConfig, min_nodes: int) -> None:
-    """Put an engine in the place of each part that one can be made of and that is worth it."""
+def _replace_parts(whole: Any, weights: Mapping[str, Any], config: BuildConfig, min_nodes: int) -> int:
+    """Put an engine in the place of each part that one can be made of and that is worth it; returns how many."""
+    made = 0
     calls = [node for node in whole.graph.nodes if node.op == "call_module" and node.target.startswith("fused_")]
     for call in calls:
         part = getattr(whole, call.target)
@@ -77,12 +88,14 @@ def _replace_parts(whole: Any, weights: Mapping[str, Any], config: BuildConfig, 
             _LOG.warning("mlirt: a part of %d operators is left to PyTorch: %s", count, error)
             continue
         setattr(whole, call.target, engine)
+        made += 1
         # Weights are built in: reading hundreds of them from the module would take longer than small networks do.
         call.args = tuple(one for one, is_read in zip(call.args, engine.is_read, strict=True) if is_read)
     for node in reversed(list(whole.graph.nodes)):
         if node.op == "get_attr" and not node.users:
             whole.graph.erase_node(node)
     whole.recompile()
+    return made
 
 
 def _engine(part: Any, call: Any, weights: Mapping[str, Any], config: BuildConfig) -> PartEngine:

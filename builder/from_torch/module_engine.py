@@ -33,12 +33,13 @@ class ModuleEngine:
     def __init__(self, engine: EngineLike, convention: CallingConvention) -> None:
         self.engine = engine
         self.convention = convention
+        self._keeps_state = isinstance(engine, Engine) and bool(engine.states)
         self._plain = _count_of_plain(convention)
         self._single = convention.outputs[0][0] if convention.out_spec.is_leaf() else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on tensors; raises `InvalidInputError` for arguments that are not built like the example's."""
-        if isinstance(self.engine, Engine) and self.engine.states:
+        if self._keeps_state:
             raise InvalidInputError("an engine with state is run by names: engine.run({'x': array})")
         leaves = self._plain_leaves(args, kwargs) or self._leaves(args, kwargs)
         if torch.is_grad_enabled() and any(isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in leaves):

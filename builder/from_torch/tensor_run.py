@@ -16,19 +16,30 @@ from mlirt.frontend.torch.elements import array_of, dtype_of_element, tensor_of
 from mlirt.runtime.device_run import run_at_addresses
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike
-from mlirt.runtime.lent_arrays import lent_array
+
+_OF_NUMPY = {
+    getattr(torch, name)
+    for name in ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
+}
 
 
 def run_tensors(engine: EngineLike, feeds: Mapping[str, Any]) -> dict[str, Any]:
     """The outputs by name, tensors on the device of the inputs."""
     on_gpu = [name for name, tensor in feeds.items() if tensor.is_cuda]
     if not on_gpu:
-        lent = {name: lent_array(tensor) for name, tensor in feeds.items()}
-        found = engine.run({name: array_of(feeds[name]) if one is None else one for name, one in lent.items()})
+        if isinstance(engine, Engine):
+            found = engine.run({name: one if _is_plain(one) else array_of(one) for name, one in feeds.items()})
+        else:
+            found = engine.run({name: array_of(one) for name, one in feeds.items()})
         return {name: tensor_of(array) for name, array in found.items()}
     if not isinstance(engine, Engine) or engine.target != "cuda":
         raise InvalidInputError(f"input {on_gpu[0]!r} lies on a GPU, but the engine was not built for one: use .cpu()")
     return _on_gpu(engine, feeds, feeds[on_gpu[0]].device)
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether NumPy can have a tensor's memory as it is; a run takes such a tensor without a way round."""
+    return tensor.dtype in _OF_NUMPY and not tensor.requires_grad and not tensor.is_neg()
 
 
 def _on_gpu(engine: Engine, feeds: Mapping[str, Any], device: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from mlirt.frontend.importing.refused_nodes import DAMAGE, RefusedNodes
 from mlirt.frontend.torch.call import Call, ResultType
 from mlirt.frontend.torch.custom_operators import custom_handler
 from mlirt.frontend.torch.elements import element_of_dtype
-from mlirt.frontend.torch.handlers import handler_for
+from mlirt.frontend.torch.handlers import handler_for, without_copy
 from mlirt.frontend.torch.symbols import Symbols
 
 # They check what PyTorch has assumed of sizes and types when it exported; nobody reads a result of theirs.
@@ -103,6 +103,7 @@ class GraphReader:
             self.values[node] = results if several else results[0]
 
     def _results(self, node: Any, operator: str, name: str) -> list[Value]:
+        operator = without_copy(operator)
         handler = handler_for(operator) or custom_handler(operator)
         if handler is None:
             raise UnsupportedError("there is no layer for it")

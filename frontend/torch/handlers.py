@@ -48,6 +48,13 @@ def handler_for(operator: str) -> Handler | None:
     return _HANDLERS.get(operator)
 
 
+def without_copy(operator: str) -> str:
+    """`aten.permute.default` for `aten.permute_copy.default`: here no result shares memory with an argument."""
+    _load_families()
+    plain = operator.replace("_copy.", ".", 1)
+    return plain if operator not in _HANDLERS and plain in _HANDLERS else operator
+
+
 def supported_operators() -> list[str]:
     """Every operator that has a handler, sorted."""
     _load_families()

@@ -133,6 +133,31 @@ def unary(net: Network, call: Call) -> Value:
     return layers.unary(net, _UNARY[name], x)
 
 
+@aten_op("round.decimals")
+def rounded_to_decimals(net: Network, call: Call) -> Value:
+    """To so many digits behind the point, or to tens and hundreds for fewer than none."""
+    x, decimals = call.value("self"), call.integer("decimals")
+    if not is_float(x.element):
+        return x
+    if decimals == 0:
+        return layers.unary(net, "round", x)
+    power = layers.scalar_like(net, 10.0 ** abs(decimals), x)
+    there, back = ("prod", "div") if decimals > 0 else ("div", "prod")
+    return layers.binary(net, back, layers.unary(net, "round", layers.binary(net, there, x, power)), power)
+
+
+@aten_op("signbit.default")
+def has_minus(net: Network, call: Call) -> Value:
+    """Whether a number is below 0, or the zero that is: 1 / -0 is minus infinity."""
+    x = call.value("self")
+    zero = layers.scalar_like(net, 0, layers.cast(net, x, "int8") if is_bool(x.element) else x)
+    below = layers.binary(net, "less", layers.cast(net, x, zero.element), zero)
+    if not is_float(x.element):
+        return below
+    is_zero = layers.binary(net, "equal", x, zero)
+    return layers.select(net, is_zero, layers.binary(net, "less", layers.unary(net, "recip", x), zero), below)
+
+
 @aten_op("rsqrt.default")
 def reciprocal_root(net: Network, call: Call) -> Value:
     return layers.unary(net, "recip", layers.unary(net, "sqrt", call.operand("self", call.element)))

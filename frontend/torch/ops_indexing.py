@@ -19,6 +19,7 @@ from mlirt.frontend.torch.handlers import aten_op
 from mlirt.frontend.torch.neutral_numbers import neutral_number
 from mlirt.frontend.torch.truth_values import as_bool
 
+_OLD_REDUCTIONS = {"add": "add", "multiply": "mul"}
 _REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
@@ -44,7 +45,14 @@ def gather(net: Network, call: Call) -> Value:
     return net.emit("gather", [x, index], mode="element", axis=call.axis("dim", x.rank))
 
 
-@aten_op("scatter.src", "scatter.value", "scatter_add.default", "scatter_reduce.two")
+@aten_op(
+    "scatter.src",
+    "scatter.value",
+    "scatter.reduce",
+    "scatter.value_reduce",
+    "scatter_add.default",
+    "scatter_reduce.two",
+)
 def scatter(net: Network, call: Call) -> Value:
     x, index = call.value("self"), call.value("index")
     if "value" in call.arguments:
@@ -55,7 +63,9 @@ def scatter(net: Network, call: Call) -> Value:
         updates = layers.slice_of(net, source, [0] * source.rank, index.dims)
     reduction = "add" if call.operator == "aten.scatter_add.default" else "none"
     axis = call.axis("dim", x.rank)
-    if "reduce" in call.arguments:
+    if call.operator in ("aten.scatter.reduce", "aten.scatter.value_reduce"):
+        reduction = _OLD_REDUCTIONS[call.text("reduce")]
+    elif "reduce" in call.arguments:
         return _reduced(net, call, x, index, updates, axis)
     return net.emit("scatter", [x, index, updates], mode="element", axis=axis, reduction=reduction)
 
@@ -265,9 +275,7 @@ def masked_scatter(net: Network, call: Call) -> Value:
     length = product(x.dims)
     ones = layers.cast(net, layers.reshape(net, mask, [length]), "int64")
     place = net.emit("cumulative", [ones], kind="sum", axis=0, exclusive=True)
-    limit = layers.binary(
-        net, "sub", call.size_value(product(source.dims)), net.constant(np.array(1, np.int64))
-    )
+    limit = layers.binary(net, "sub", call.size_value(product(source.dims)), net.constant(np.array(1, np.int64)))
     flat = layers.reshape(net, source, [product(source.dims)])
     taken = net.emit("gather", [flat, layers.binary(net, "min", place, limit)], mode="default", axis=0)
     return layers.select(net, mask, layers.reshape(net, taken, x.dims), x)

@@ -79,11 +79,14 @@ def test_operators_without_layers_stay_with_pytorch(engines: list[Any]) -> None:
     assert len(engines) == 2
 
 
-def test_small_parts_stay_with_pytorch(engines: list[Any]) -> None:
+def test_small_parts_stay_with_pytorch(engines: list[Any], caplog: pytest.LogCaptureFixture) -> None:
     module = Layers(spectrum=True).eval()
     compiled = torch.compile(module, backend=mlirt_backend, options={**REFERENCE, "min_nodes": 100})
     assert_same(compiled, module, 5)
     assert not engines
+    (told,) = [one.getMessage() for one in caplog.records if "0 engines" in one.getMessage()]
+    assert "operators without a layer: _fft_r2c" in told
+    assert "min_nodes=100" in told
 
 
 def test_dynamic_graph_is_built_once(engines: list[Any]) -> None:

@@ -51,6 +51,11 @@ CASES: dict[str, tuple[Any, ...]] = {
     "small numbers": (lambda x: (x.log1p(), x.expm1()), V.abs() * 1e-5),
     "exponentials": (lambda x: (x.expm1(), x.abs().rsqrt(), x.square()), V * 5),
     "roundings": (lambda x: (x.trunc(), x.round(), x.frac(), x.ceil()), V * 3),
+    "decimals": (lambda x: [torch.round(x, decimals=k) for k in (-2, -1, 0, 1, 3)], V * 100),
+    "signs": (
+        lambda x: (x.signbit(), (x * 0).signbit(), (x * 3).int().signbit(), (x > 0).signbit()),
+        V,
+    ),
     "dropout": (nn.Dropout(0.5), X),
 }
 

@@ -63,6 +63,15 @@ CASES: dict[str, tuple[Any, ...]] = {
         torch.randn(2, 5),
         N,
     ),
+    "reduced as PyTorch did first": (
+        lambda x, i: (
+            x.scatter(1, i, x + 1, reduce="add"),
+            x.scatter(1, i, x + 1, reduce="multiply"),
+            x.scatter(1, i, 2.5, reduce="multiply"),
+        ),
+        torch.randn(2, 5),
+        N,
+    ),
     "along an axis": (
         lambda x, i: (x.index_add(0, i, x[:3]), x.index_copy(0, i, x[:3] * 2)),
         M,

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -181,6 +182,103 @@ def test_modules_of_torchao(kind: str) -> None:
         assert _layers(program)["trt.quantize"] == 2
     engine = mlirt.compile(module, (x,), target="reference")
     assert _steps_off(engine, program, x) <= 1.001
+
+
+class Inverted(nn.Module):
+    """An inverted residual of MobileNetV2: up to more channels, a convolution of each alone, down, and the sum."""
+
+    def __init__(self, width: int, inner: int, stride: int) -> None:
+        super().__init__()
+        self.stride = stride
+        self.body = nn.Sequential(
+            nn.Conv2d(width, inner, 1, bias=False), nn.BatchNorm2d(inner), nn.ReLU6(),
+            nn.Conv2d(inner, inner, 3, stride, 1, groups=inner, bias=False), nn.BatchNorm2d(inner), nn.ReLU6(),
+            nn.Conv2d(inner, width, 1, bias=False), nn.BatchNorm2d(width),
+        )  # fmt: skip
+
+    def forward(self, x: Any) -> Any:
+        """[batch, width, height, width]."""
+        return x + self.body(x) if self.stride == 1 else self.body(x)
+
+
+def _mobile() -> Any:
+    first = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU6())
+    blocks = [Inverted(16, 48, stride) for stride in (1, 2, 1, 2, 1)]
+    return nn.Sequential(first, *blocks, nn.Conv2d(16, 64, 1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(64, 10))  # fmt: skip
+
+
+class Encoder(nn.Module):
+    """Two layers of a transformer without its one operator, whose linear layers quantisers find."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm1": nn.LayerNorm(64), "qkv": nn.Linear(64, 192), "out": nn.Linear(64, 64),
+                    "norm2": nn.LayerNorm(64), "up": nn.Linear(64, 128), "down": nn.Linear(128, 64),
+                }
+            )
+            for _ in range(2)
+        )  # fmt: skip
+
+    def forward(self, x: Any) -> Any:
+        """[batch, length, 64]."""
+        for part in self.parts:
+            queries, keys, values = part["qkv"](part["norm1"](x)).unflatten(2, (3, 4, 16)).permute(2, 0, 3, 1, 4)
+            mixed = nn.functional.scaled_dot_product_attention(queries, keys, values)
+            x = x + part["out"](mixed.transpose(1, 2).flatten(2))
+            x = x + part["down"](nn.functional.gelu(part["up"](part["norm2"](x))))
+        return x
+
+
+def _assert_as_good_as_pytorch(engine: Any, quantised: Any, module: Any, x: Any) -> None:
+    """Roundings of a deep network part by steps: the engine is as near to the float network as PyTorch's result is, and
+    as near to that as PyTorch comes for inputs that are off by a few units in the last place.
+    """
+    with torch.no_grad():
+        wanted, theirs, ours, shaken = module(x), quantised(x), engine(x), quantised(x * (1 + 1e-6))
+    loss = _root_mean_square(theirs - wanted)
+    assert 0 < loss < 0.3 * float(wanted.std())
+    assert _root_mean_square(ours - wanted) < 1.1 * loss
+    assert _root_mean_square(ours - theirs) < max(0.5 * loss, 1.2 * _root_mean_square(shaken - theirs))
+
+
+def _root_mean_square(x: Any) -> float:
+    return float(x.pow(2).mean().sqrt())
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu"])
+@pytest.mark.parametrize("make", [_mobile, Encoder])
+def test_whole_network_of_exported_quantisation(make: Callable[[], Any], target: str) -> None:
+    """A MobileNet of five blocks and a transformer of two: all with weights read int8, with a dynamic batch."""
+    pytest.importorskip("torchao", reason="torchao is not installed: make test-torch")
+    torch.manual_seed(2)
+    shape = (3, 24, 24) if make is _mobile else (12, 64)
+    module, samples, other = make(), torch.randn(16, *shape), torch.randn(5, *shape)
+    module(samples)  # the statistics of batch normalisation are those of the samples
+    module.eval()
+    program = _as_quantized(module, samples, _quantizers()["bytes of activations"]())
+    found = _layers(program)
+    with_weights = sum(isinstance(part, nn.Conv2d | nn.Linear) for part in module.modules())
+    assert found["trt.dequantize"] >= 2 * with_weights  # of what it reads, and of its weights
+    assert found["trt.quantize"] >= with_weights / 2
+    engine = mlirt.compile(program, target=target)
+    for x in (samples, other):
+        _assert_as_good_as_pytorch(engine, program.module(), module, x)
+
+
+@pytest.mark.parametrize("kind", ["Int8WeightOnlyConfig", "Int8DynamicActivationInt8WeightConfig"])
+def test_whole_network_of_torchao(kind: str) -> None:
+    torchao = pytest.importorskip("torchao", reason="torchao is not installed: make test-torch")
+    torch.manual_seed(2)
+    module, x = Encoder().eval(), torch.randn(4, 12, 64)
+    plain = copy.deepcopy(module)
+    torchao.quantization.quantize_(module, getattr(torchao.quantization, kind)())
+    found = _layers(torch.export.export(module, (x,)))
+    assert found["trt.quantize"] == (8 if "Activation" in kind else 0)
+    _assert_as_good_as_pytorch(mlirt.compile(module, (x,), target="cpu"), module, plain, x)
 
 
 def test_blocks_of_torchao() -> None:

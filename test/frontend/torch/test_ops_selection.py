@@ -17,11 +17,33 @@ from torch_checks import check  # noqa: E402
 torch.manual_seed(0)
 X = torch.randn(2, 3, 8, 10)
 V = torch.randn(2, 5, 6)
+ROWS = (torch.randn(2, 5, 7) * 4).round() / 4  # some are equal
 
 CASES: dict[str, tuple[Any, ...]] = {
     "sort": (lambda x: x.sort(-1, descending=True), X),
     "topk": (lambda x: (torch.topk(x, 3, 1), torch.topk(x, 2, largest=False)), V),
     "argsort": (lambda x: x.argsort(1), V),
+    "places in an order": (
+        lambda rows, x: [
+            torch.searchsorted(rows, x, right=right, out_int32=narrow)
+            for right in (True, False)
+            for narrow in (True, False)
+        ],
+        ROWS.sort(-1)[0],
+        torch.cat([ROWS[..., :3], torch.full((2, 5, 1), torch.nan)], -1),
+    ),
+    "places in one order": (
+        lambda row, x: (
+            torch.searchsorted(row, x, side="right"),
+            torch.searchsorted(row.flip(0), x, sorter=torch.arange(7).flip(0)),
+            torch.searchsorted(row, 0.25),
+            torch.bucketize(x, row),
+            torch.bucketize(x, row, right=True),
+            torch.bucketize((x * 2).int(), row),
+        ),
+        ROWS[0, 0].sort()[0],
+        torch.cat([ROWS[0], ROWS[1]]),
+    ),
 }
 
 

@@ -49,6 +49,22 @@ CASES: dict[str, tuple[Any, ...]] = {
     "blocks": (lambda x: F.pixel_shuffle(x, 2), torch.randn(2, 8, 3, 4)),
     "blocks back": (nn.PixelUnshuffle(2), X),
     "channel shuffle": (nn.ChannelShuffle(2), torch.randn(2, 6, 3, 3)),
+    "copies": (
+        lambda x: (
+            torch.view_copy(x, (10, 6)),
+            torch.permute_copy(x, (2, 0, 1)),
+            torch.unbind_copy(x, 1),
+            torch.transpose_copy(x, 0, 2),
+            torch.unsqueeze_copy(x, 1),
+            torch.expand_copy(x, (3, 2, 5, 6)),
+            torch.select_copy(x, 1, 2),
+            torch.slice_copy(x, 1, 1, 4),
+            torch.split_copy(x, 2, 2),
+            torch.alias_copy(x),
+        ),
+        V,
+    ),
+    "of no dimension": (lambda x: x.clone().resize_(()), V),
     "strides": (lambda x: x.as_strided((2, 2), (1, 2)), V),
 }
 
