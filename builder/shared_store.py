@@ -26,7 +26,7 @@ from mlirt.errors import InvalidInputError
 
 _LOG = logging.getLogger("mlirt")
 _KEY_FILE = "MLIRT_CACHE_KEY_FILE"
-_LEAST_KEY_BYTES = 16
+_MIN_KEY_BYTES = 16
 _SIGNATURE_BYTES = 32
 _NAME = re.compile(r"[a-z]+/[0-9a-f]{8,64}")
 
@@ -44,8 +44,8 @@ class SharedStore:
 
     def __init__(self, place: Place, key: bytes, where: str) -> None:
         """`key`: of signatures, at least 16 bytes. `where`: what the log calls the place."""
-        if len(key) < _LEAST_KEY_BYTES:
-            raise InvalidInputError(f"the key of {where} has {len(key)} bytes; expected at least {_LEAST_KEY_BYTES}")
+        if len(key) < _MIN_KEY_BYTES:
+            raise InvalidInputError(f"the key of {where} has {len(key)} bytes; expected at least {_MIN_KEY_BYTES}")
         self._place, self._key, self._where = place, key, where
 
     def get(self, name: str) -> bytes | None:

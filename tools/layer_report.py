@@ -68,3 +68,10 @@ def profile_lines(records: Sequence[Mapping[str, object]]) -> list[str]:
         time, average, median, share = (float(str(layer[key])) for key in keys)
         lines.append(f"{layer['name']!s:>{width}}   {time:9.2f}   {average:14.4f}   {median:16.4f}   {share:6.1f}")
     return lines
+
+
+def profile_styles(records: Sequence[Mapping[str, object]]) -> list[str]:
+    """The style of each line of the table: layers that take a fifth of the time, and a twentieth of it, stand out."""
+    shares = [float(str(layer["percentage"])) for layer in records[1:]]
+    rows = ["red" if share >= 20 else "yellow" if share >= 5 else "" for share in shares]
+    return ["bold", "bold", *rows, "bold"]

@@ -17,6 +17,7 @@ from mlirt.tools.flag_values import positive, shapes
 from mlirt.tools.output_files import check_output
 from mlirt.tools.plugin_files import warn_on_standard_error
 from mlirt.tools.research_flags import add_pass_plugin_flag, add_pipeline_edit_flag, pass_plugins
+from mlirt.tools.terminal_styles import styled
 from mlirt.tools.tool_main import tool_main
 
 COMMANDS = {
@@ -184,7 +185,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({"bound": arguments.bound, "tensors": [asdict(one) for one in found]}, indent=1))
     else:
-        print("\n".join(compare.table(found, arguments.bound)))
+        lines = zip(compare.table(found, arguments.bound), compare.styles(found, arguments.bound), strict=True)
+        print("\n".join(styled(line, style, sys.stdout) for line, style in lines))
     return 0 if compare.first_beyond(found, arguments.bound) is None else 1
 
 

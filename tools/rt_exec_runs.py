@@ -122,12 +122,13 @@ def _timed_run(engine: Engine, context: ExecutionContext, feeds: Mapping[str, Ar
 
 
 def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> Sequence[Mapping[str, object]]:
-    from mlirt.tools.layer_report import profile_json, profile_lines
+    from mlirt.tools.layer_report import profile_json, profile_lines, profile_styles
 
     engine.profile(feeds)  # the first run launch by launch is slower than those after it
     records = profile_json([engine.profile(feeds) for _ in range(max(1, min(arguments.iterations, _PROFILED_RUNS)))])
     if arguments.dumpProfile:
-        log_all("I", profile_lines(records))
+        for line, style in zip(profile_lines(records), profile_styles(records), strict=True):
+            log("I", line, style)
         note("profile", records)
     if arguments.exportProfile:
         write_json(arguments.exportProfile, records)

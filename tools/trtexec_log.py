@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from mlirt.errors import AccuracyWarning
+from mlirt.tools.terminal_styles import styled
+
+_STYLES = {"E": "red", "W": "yellow"}
 
 
 @dataclass
@@ -49,18 +52,21 @@ def note(key: str, value: object) -> None:
 def banner(text: str) -> None:
     """The first and the last line of a program."""
     if not _output.quiet:
-        print(text, file=sys.stderr if _output.as_json else sys.stdout, flush=True)
+        stream = sys.stderr if _output.as_json else sys.stdout
+        style = "red" if " FAILED " in text else "green" if " PASSED " in text else ""
+        print(styled(text, style, stream), file=stream, flush=True)
 
 
-def log(severity: str, text: str) -> None:
-    """One line as trtexec prints it; those of severity E go to standard error."""
+def log(severity: str, text: str, style: str = "") -> None:
+    """One line as trtexec prints it; those of severity E go to standard error. `style`: of the text, on a terminal."""
     if severity in "EW":
         _output.found.setdefault("errors" if severity == "E" else "warnings", []).append(text)
     elif _output.quiet:
         return
     stamp = time.strftime("%m/%d/%Y-%H:%M:%S")
-    aside = severity == "E" or _output.as_json
-    print(f"[{stamp}] [{severity}] {text}", file=sys.stderr if aside else sys.stdout, flush=True)
+    stream = sys.stderr if severity == "E" or _output.as_json else sys.stdout
+    head, shown = styled(f"[{stamp}] [{severity}]", "dim", stream), styled(text, _STYLES.get(severity, style), stream)
+    print(f"{head} {shown}", file=stream, flush=True)
 
 
 def log_all(severity: str, lines: Sequence[str]) -> None:

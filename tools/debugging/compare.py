@@ -74,6 +74,12 @@ def table(found: Sequence[TensorDifference], bound: float) -> list[str]:
     return lines
 
 
+def styles(found: Sequence[TensorDifference], bound: float) -> list[str]:
+    """The style of each line of the table on a terminal."""
+    rows = ["red" if one.error > bound else "" for one in found]
+    return ["bold", *rows, "green" if first_beyond(found, bound) is None else "red"]
+
+
 def first_beyond(found: Sequence[TensorDifference], bound: float) -> TensorDifference | None:
     """The first tensor that is further off than the bound."""
     return next((one for one in found if one.error > bound), None)
