@@ -38,7 +38,8 @@ def compile(
     IR may be of any phase; it is in a file whose name ends in `.mlir`.
 
     `mlirt.compile(module, (x,))` exports the module for inputs like these first; `mlirt.compile(program)` takes what
-    `torch.export.export` gives. Their engines are called like the module: `engine(x)`.
+    `torch.export.export` gives. Their engines are called like the module: `engine(x)`. One in half precision is
+    computed in it, unless a precision is given.
 
     inputs_or_target: the example inputs of a PyTorch module; of other models the target.
     config: how to build and run it, a `mlirt.BuildConfig`. Its settings are keywords as well, which go before it:
@@ -57,8 +58,10 @@ def compile(
     chosen = BuildConfig.of(config, given)
     with using(chosen.plugins):
         if is_torch_model(model):
-            from mlirt.builder.from_torch.compile_module import compile_module
+            from mlirt.builder.from_torch.compile_module import compile_module, own_precision, weights_of
 
+            if config is None and precision is None and (own := own_precision(weights_of(model))) is not None:
+                chosen = chosen.replace(precision=own)
             return compile_module(model, examples, example_keywords, dynamic_shapes, chosen)
         if examples is not None:
             raise InvalidInputError("example inputs are for PyTorch modules; a target is a name")

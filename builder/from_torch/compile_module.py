@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.from_torch.module_engine import ModuleEngine
@@ -26,3 +26,16 @@ def compile_module(
     engine = build_engine(network, config)
     assert network.convention is not None  # it has been imported
     return ModuleEngine(engine, network.convention)
+
+
+def own_precision(tensors: Iterable[Any]) -> str | None:
+    """The precision fp16 where all floating-point tensors of a module are halves, so that it is computed as it says."""
+    import torch
+
+    kinds = {one.dtype for one in tensors if isinstance(one, torch.Tensor) and one.is_floating_point()}
+    return "fp16" if kinds == {torch.float16} else None
+
+
+def weights_of(model: Any) -> Iterable[Any]:
+    """The parameters and buffers of a module or an exported program."""
+    return model.state_dict().values() if hasattr(model, "state_dict") else ()

@@ -14,6 +14,7 @@ import torch
 
 from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.from_torch.captured_graph import CapturedGraph
+from mlirt.builder.from_torch.compile_module import own_precision
 from mlirt.builder.from_torch.graph_engines import MIN_NODES, graph_engines
 from mlirt.errors import InvalidInputError, MlirtError
 
@@ -28,11 +29,15 @@ def mlirt_backend(
     """What TorchDynamo calls for each graph that it has captured; see `torch.compile`.
 
     options: settings of `mlirt.BuildConfig`, such as target and precision, or `config`, such a value; and `min_nodes`:
-    parts with fewer operators (default 3) are left to PyTorch. Raises `InvalidInputError`, which names the setting.
+    parts with fewer operators (default 3) are left to PyTorch. A graph that is in half
+    precision is computed in it, unless a precision is given. Raises `InvalidInputError`, which names the setting.
     """
     given = dict(options or {})
-    least = int(given.pop("min_nodes", MIN_NODES))
-    return CompiledGraph(graph, example_inputs, BuildConfig.of(given.pop("config", None), given), least)
+    least, config = int(given.pop("min_nodes", MIN_NODES)), given.pop("config", None)
+    if config is None and "precision" not in given:
+        own = own_precision([*graph.parameters(), *graph.buffers(), *example_inputs])
+        given |= {} if own is None else {"precision": own}
+    return CompiledGraph(graph, example_inputs, BuildConfig.of(config, given), least)
 
 
 class CompiledGraph:
