@@ -4,8 +4,9 @@
     taskset -c 0 python bench/torch_cpu.py --only 'mlp|gru' --rounds 40
 
 Each round runs the three sides one after the other, in another order than the round before, and each side as often as
-takes about `--slice` seconds. The table has the medians over the rounds; the ratio is the time of the faster of
-PyTorch's two over the engine's, round by round, in the median, so that what else the machine does meets all sides.
+takes about `--slice` seconds of the processor: on one core that is what a call takes where nobody else runs. The table
+has the medians over the rounds; the ratio is the time of the faster of PyTorch's two over the engine's, round by round,
+in the median.
 torch.compile needs a C++ compiler. The exit status is 1 where results differ.
 """
 
@@ -129,11 +130,11 @@ NETWORKS: dict[str, Network] = {
 
 def _seconds(run: Callable[[], Any], least: float) -> float:
     """Of one call, the mean over as many as take `least`."""
-    start, count = time.perf_counter(), 0
+    start, count = time.process_time(), 0
     while True:
         run()
         count += 1
-        taken = time.perf_counter() - start
+        taken = time.process_time() - start
         if taken >= least:
             return taken / count
 

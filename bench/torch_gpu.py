@@ -44,8 +44,8 @@ from mlirt.builder.from_torch.dynamo_backend import mlirt_backend  # noqa: E402
 from mlirt.builder.from_torch.tensor_run import run_tensors  # noqa: E402
 
 Call = Callable[[], Any]
-MOST_ERROR = 5.0
-MOST_BETWEEN_HALVES = 0.02
+MAX_ERROR = 5.0
+MAX_BETWEEN_HALVES = 0.02
 TRAIN_SECONDS = 0.004
 
 
@@ -171,7 +171,7 @@ def measured(name: str, batch: int, machine: Machine, engines: Engines, given: a
         return compiled(*inputs)
 
     error, own = worst_error(call(), wanted), worst_error(module(*inputs), wanted)
-    wrong = [f"an error of {error:.1e}, PyTorch's is {own:.1e}"] if error > MOST_ERROR * own + 1e-6 else []
+    wrong = [f"an error of {error:.1e}, PyTorch's is {own:.1e}"] if error > MAX_ERROR * own + 1e-6 else []
     if len(engines.made) != 1:
         return [*wrong, f"{len(engines.made)} engines"]
     built = time.perf_counter() - start
@@ -232,7 +232,7 @@ def other_batches(machine: Machine, engines: Engines, given: argparse.Namespace)
     counts: list[tuple[int, int]] = []
     for batch in (4, 7, 3):
         error = worst_error(compiled(tokens[:batch]), module(tokens[:batch]))
-        if error > MOST_BETWEEN_HALVES:
+        if error > MAX_BETWEEN_HALVES:
             return [f"batch {batch} differs by {error:.1e}"]
         counts.append((len(engines.made), torch._dynamo.utils.counters["stats"]["unique_graphs"]))
     print(f"batches 4, 7 and 3 of a BERT: (engines, graphs of TorchDynamo) are {counts}", flush=True)
