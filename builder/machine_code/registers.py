@@ -40,6 +40,7 @@ _BY_BITS = frozenset({
     *("LD", "LDG", "LDS", "LDL", "LDC", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG"),
     *("F2I", "I2F", "F2F", "MOV", "CS2R"),
 })  # fmt: skip
+_PREDICATE = re.compile(r"!?U?P(?:\d|T)")
 _UNKNOWN = 4
 
 
@@ -86,9 +87,20 @@ def _operands(instruction: Instruction) -> Iterator[range]:
     inside = " ".join(_BRACKETS.findall(instruction.operands))
     for found in _REGISTER.finditer(inside):
         yield range(int(found[1]), int(found[1]) + (2 if ".64" in found[2] else 1))
+    if instruction.opcode.startswith("IMAD.WIDE"):
+        yield from _wide_product(instruction)
+        return
     width = max(_result_width(instruction), _width(instruction))
     for found in _REGISTER.finditer(outside):
         yield range(int(found[1]), int(found[1]) + (2 if ".64" in found[2] else width))
+
+
+def _wide_product(instruction: Instruction) -> Iterator[range]:
+    """A product of two registers whose sum with a pair is a pair: the result comes first, the addend last."""
+    parts = [part for part in instruction.parts if not _PREDICATE.match(part)]
+    for number, part in enumerate(parts):
+        width = 2 if number in (0, len(parts) - 1) else 1
+        yield from (range(int(found[1]), int(found[1]) + width) for found in _REGISTER.finditer(_BRACKETS.sub(" ", part)))
 
 
 def _result_width(instruction: Instruction) -> int:

@@ -30,6 +30,8 @@ def test_accumulators_that_were_waited_for() -> None:
         "STG.E.128 desc[UR4][R2.64], R22 ;",  # reads the two registers before the accumulators and two of them
         "CS2R R38, SRZ ;",
         "IMAD.WIDE R23, R2, 0x2, R4 ;",  # writes the register after the one in its text
+        "IMAD.WIDE.U32 R2, P1, R4, R5, R23 ;",  # adds the pair of the last sum and the register before
+        "IMAD.WIDE.U32 R2, R24, -0x55555555, RZ ;",
         "@P0 MOV R30, RZ ;",
         "LDG.E R2, desc[UR4][R38.64] ;",
         "LDSM.16.M88.4 R21, [R2] ;",
@@ -40,6 +42,11 @@ def test_accumulators_that_were_waited_for() -> None:
 @pytest.mark.parametrize("wait", ["", "WARPGROUP.DEPBAR.LE gsb0, 0x1 ;", "@!P0 WARPGROUP.DEPBAR.LE gsb0, 0x0 ;"])
 def test_accumulators_that_are_used_too_early(use: str, wait: str) -> None:
     assert len(found(PRODUCT, *([wait] if wait else []), use, WAIT)) == 1
+
+
+def test_factors_of_a_wide_product_are_single_registers() -> None:
+    assert found("WARPGROUP.ARRIVE ;", PRODUCT, "IMAD.WIDE.U32 R2, R23, -0x55555555, RZ ;", WAIT) == []
+    assert found("WARPGROUP.ARRIVE ;", PRODUCT, "IMAD.WIDE R2, R23, c[0x0][0x210], R4, !PT ;", WAIT) == []
 
 
 def test_half_precision_accumulators_are_half_as_many() -> None:
