@@ -30,10 +30,8 @@ def compile_module(
 
 def own_precision(tensors: Iterable[Any]) -> str | None:
     """The precision fp16 where all floating-point tensors of a module are halves, so that it is computed as it says."""
-    import torch
-
-    kinds = {one.dtype for one in tensors if isinstance(one, torch.Tensor) and one.is_floating_point()}
-    return "fp16" if kinds == {torch.float16} else None
+    kinds = {str(one.dtype) for one in tensors if hasattr(one, "is_floating_point") and one.is_floating_point()}
+    return "fp16" if kinds == {"torch.float16"} else None
 
 
 def weights_of(model: Any) -> Iterable[Any]:

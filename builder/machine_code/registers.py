@@ -100,7 +100,8 @@ def _wide_product(instruction: Instruction) -> Iterator[range]:
     parts = [part for part in instruction.parts if not _PREDICATE.match(part)]
     for number, part in enumerate(parts):
         width = 2 if number in (0, len(parts) - 1) else 1
-        yield from (range(int(found[1]), int(found[1]) + width) for found in _REGISTER.finditer(_BRACKETS.sub(" ", part)))
+        starts = (int(found[1]) for found in _REGISTER.finditer(_BRACKETS.sub(" ", part)))
+        yield from (range(start, start + width) for start in starts)
 
 
 def _result_width(instruction: Instruction) -> int:

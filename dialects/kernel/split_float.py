@@ -93,7 +93,7 @@ class SplitMmaOp(Instruction):
         right = quads(x.right, columns // QUAD)
         b = parts_of(right.transpose(0, 2, 4, 3, 5, 1).reshape(-1, 16, 8 * columns))  # [t, e, block, q, g = 2 t + pair]
         with np.errstate(invalid="ignore", over="ignore"):
-            products = sum(np.matmul(a[i], b[j]) for i, j in TERMS)
+            products: Any = sum(np.matmul(a[i], b[j]) for i, j in TERMS)
             split = products.reshape(-1, rows, 2, 8, columns // QUAD, QUAD, 4, 2)
             delta = split.transpose(0, 3, 6, 1, 2, 4, 7, 5)  # [warp, g, t, i, s, block, pair, q]
             return (x.accumulator + delta.reshape(count, -1).astype(np.float32)).astype(np.float32)

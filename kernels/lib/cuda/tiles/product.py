@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
@@ -92,8 +91,10 @@ def lower_product(
     left, right = operands.make(k, place, tiles)
     part = _part(k, plan)
     first, steps = _range(k, plan, part)
-    total = exact_sum if isinstance(engine, SplitMatrixUnit) else partial(sum_of_products, k)
-    accumulators = total(engine, left, right, first, steps, stages)
+    if isinstance(engine, SplitMatrixUnit):
+        accumulators = exact_sum(engine, left, right, first, steps, stages)
+    else:
+        accumulators = sum_of_products(k, engine, left, right, first, steps, stages)
     kept = tiles.accumulators(k, shape.rows, shape.columns, epilogue.accumulator_type)
     keep_accumulators(k, engine, accumulators, kept)
     is_cluster = shape.is_cluster
