@@ -64,7 +64,7 @@ def split_mma(rows: int, columns: int) -> Any:
     text = f"mma.sync.aligned.{_SHAPES['bf16']} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"
 
     def emit(builder: Any, accumulators: Any, a: Any, b: Any) -> Any:
-        sums = unpack(builder, accumulators, 4 * rows * columns)
+        totals = unpack(builder, accumulators, 4 * rows * columns)
         a, b = unpack(builder, a, 8 * rows), unpack(builder, b, 4 * columns)
         # Tile j has of each 32 columns the numbers 4 c + j % 4, c < 8, and tile i rows 4 g + 2 (i % 2) and the next.
         rights = [_halves(builder, b, (j // 4, j % 4)) for j in range(columns)]
@@ -78,8 +78,8 @@ def split_mma(rows: int, columns: int) -> Any:
                     products[j] = ptx(builder, text, [F32] * 4, operands, pure=True, convergent=True)
             for j, half, pair in itertools.product(range(columns), range(2), range(2)):
                 at = (2 * i + half) * 2 * columns + 8 * (j // 4) + 4 * pair + j % 4
-                sums[at] = builder.fadd(sums[at], products[j][2 * half + pair])
-        return pack(builder, F32, sums)
+                totals[at] = builder.fadd(totals[at], products[j][2 * half + pair])
+        return pack(builder, F32, totals)
 
     return word(accumulator, [accumulator, left, right], emit)
 
