@@ -35,5 +35,6 @@ def own_precision(tensors: Iterable[Any]) -> str | None:
 
 
 def weights_of(model: Any) -> Iterable[Any]:
-    """The parameters and buffers of a module or an exported program."""
-    return model.state_dict().values() if hasattr(model, "state_dict") else ()
+    """The parameters and buffers of a module, whose `state_dict` is a method, or an exported program, which has it."""
+    state = getattr(model, "state_dict", dict)
+    return (state() if callable(state) else state).values()

@@ -29,8 +29,8 @@ def mlirt_backend(
     """What TorchDynamo calls for each graph that it has captured; see `torch.compile`.
 
     options: settings of `mlirt.BuildConfig`, such as target and precision, or `config`, such a value; and `min_nodes`:
-    parts with fewer operators (default 3) are left to PyTorch. A graph that is in half
-    precision is computed in it, unless a precision is given. Raises `InvalidInputError`, which names the setting.
+    parts with fewer operators (default 3) are left to PyTorch. A graph that is in half precision is computed in it,
+    unless a precision is given. Raises `InvalidInputError`, which names the setting.
     """
     given = dict(options or {})
     least, config = int(given.pop("min_nodes", MIN_NODES)), given.pop("config", None)

@@ -214,10 +214,13 @@ def test_int8_by_calibration(module: Any) -> None:
 
 
 @pytest.mark.parametrize("precision", [None, "fp32"])
-def test_a_module_in_half_precision_is_computed_in_it(precision: str | None) -> None:
+@pytest.mark.parametrize("exports", [False, True])
+def test_a_module_in_half_precision_is_computed_in_it(exports: bool, precision: str | None) -> None:
     """Unless another precision is asked for."""
     module = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).half()
-    x = torch.zeros(4, 32).half()
-    engine: Any = mlirt.compile(module, (x,), precision, target="cuda", heuristic=True)
+    given = (torch.zeros(4, 32).half(),)
+    settings: dict[str, Any] = {"target": "cuda", "precision": precision, "heuristic": True}
+    program = torch.export.export(module, given) if exports else None
+    engine: Any = mlirt.compile(module, given, **settings) if program is None else mlirt.compile(program, **settings)
     kinds = {output["dtype"] for layer in engine.engine.layers for output in layer["outputs"]}
     assert kinds == ({"float16"} if precision is None else {"float16", "float32"})
