@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import auto
 from typing import TYPE_CHECKING, Any
 
@@ -113,8 +114,17 @@ def _expected(x: Any) -> list[Attribute]:
     return [accumulators, VectorType(i32, [4 * x.rows]), VectorType(i32, [2 * x.columns])]
 
 
-def _given(x: Any) -> list[Attribute]:
-    return [x.accumulator, x.left, x.right]
+def product_types(text: str, expected: Callable[[Any], list[Attribute]]) -> Rule:
+    """That the accumulators and both factors of a product have the expected types."""
+
+    def given(x: Any) -> list[Attribute]:
+        return [x.accumulator, x.left, x.right]
+
+    return Rule(
+        text,
+        lambda x: given(x) == expected(x),
+        lambda x: f"takes ({', '.join(map(str, expected(x)))}), not ({', '.join(map(str, given(x)))})",
+    )
 
 
 @instruction
@@ -146,11 +156,7 @@ class MmaOp(Instruction):
             lambda x: x.kind not in (MmaKind.E4M3, MmaKind.TF32),
             "only warpgroups multiply {kind}",
         ),
-        Rule(
-            "accumulators are i32 of int8 and else f32, factors are packed in i32",
-            lambda x: _given(x) == _expected(x),
-            lambda x: f"takes ({', '.join(map(str, _expected(x)))}), not ({', '.join(map(str, _given(x)))})",
-        ),
+        product_types("accumulators are i32 of int8 and else f32, factors are packed in i32", _expected),
     )
     cuda = Text("mma", '"{kind}", {rows}, {columns}', hint="multiply")
 

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, OpResult, SSAValue
 from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import PURE, SYNCHRONIZES, Rule, Text
+from mlirt.dialects.kernel.matrix_unit import product_types
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
@@ -29,10 +30,6 @@ def _expected(x: Any) -> list[Attribute]:
     """The types of the accumulators and of both factors."""
     counts = 4 * x.rows * x.columns, 8 * x.rows, 4 * x.columns
     return [VectorType(f32, [count]) for count in counts]
-
-
-def _given(x: Any) -> list[Attribute]:
-    return [x.accumulator, x.left, x.right]
 
 
 @instruction
@@ -68,11 +65,7 @@ class SplitMmaOp(Instruction):
             lambda x: x.rows > 0 and x.rows % 2 == 0 and x.columns > 0 and x.columns % QUAD == 0,
             "{rows} x {columns} tiles are no whole quads",
         ),
-        Rule(
-            "all are f32, as many as the tiles have",
-            lambda x: _given(x) == _expected(x),
-            lambda x: f"takes ({', '.join(map(str, _expected(x)))}), not ({', '.join(map(str, _given(x)))})",
-        ),
+        product_types("all are f32, as many as the tiles have", _expected),
     )
     cuda = Text("split_mma", "{rows}, {columns}", hint="multiply")
 

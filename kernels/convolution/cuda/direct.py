@@ -11,7 +11,6 @@ Neighbouring threads have neighbouring columns, and read and write neighbours in
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -107,10 +106,7 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
-    choice = lowering.choice(op)
-    if not re.fullmatch(r"\d+x\d+", choice):
-        return False
-    found = [block for block in _blocks(op, lowering) if block.name == choice]
+    found = [block for block in _blocks(op, lowering) if block.name == lowering.choice(op)]
     if not found:
         return False
     _Direct(op, found[0], lowering).write()
@@ -149,7 +145,7 @@ def _microseconds(op: ConvolutionOp, block: Block, lowering: Lowering) -> float:
     waves = max(1.0, threads / (device.processors * _THREADS))
     cycles = waves * _THREADS * steps * max(adds, reads)
     moved = typical(stored_bytes(op.input.type) + stored_bytes(op.output.type), known)
-    return lowering.target.gpu.moves.launch + max(
+    return device.moves.launch + max(
         cycles / device.tiles.cycles_per_microsecond, 2 * moved / device.moves.copied_bytes
     )
 
