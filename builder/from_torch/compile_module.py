@@ -36,5 +36,5 @@ def own_precision(tensors: Iterable[Any]) -> str | None:
 
 def weights_of(model: Any) -> Iterable[Any]:
     """The parameters and buffers of a module, whose `state_dict` is a method, or an exported program, which has it."""
-    state = getattr(model, "state_dict", dict)
-    return (state() if callable(state) else state).values()
+    weights: Any = model.state_dict
+    return weights().values() if callable(weights) else weights.values()

@@ -213,14 +213,24 @@ def test_int8_by_calibration(module: Any) -> None:
     assert float((engine(x) - wanted).abs().max()) < 0.05 * float(wanted.abs().max())
 
 
+class Asked(Exception):
+    """What a build would have been asked for."""
+
+
 @pytest.mark.parametrize("precision", [None, "fp32"])
 @pytest.mark.parametrize("exports", [False, True])
-def test_a_module_in_half_precision_is_computed_in_it(exports: bool, precision: str | None) -> None:
-    """Unless another precision is asked for."""
-    module = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).half()
-    given = (torch.zeros(4, 32).half(),)
-    settings: dict[str, Any] = {"target": "cuda", "precision": precision, "heuristic": True}
-    program = torch.export.export(module, given) if exports else None
-    engine: Any = mlirt.compile(module, given, **settings) if program is None else mlirt.compile(program, **settings)
-    kinds = {output["dtype"] for layer in engine.engine.layers for output in layer["outputs"]}
-    assert kinds == ({"float16"} if precision is None else {"float16", "float32"})
+def test_a_module_in_half_precision_is_computed_in_it(
+    exports: bool, precision: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless another precision is asked for; one that has float32 weights as well is not."""
+
+    def build(network: object, config: mlirt.BuildConfig) -> None:
+        raise Asked(config.precision)
+
+    monkeypatch.setattr("mlirt.builder.model_engine.build_engine", build)
+    halves = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).half()
+    mixed = torch.nn.Sequential(torch.nn.Linear(32, 8), torch.nn.ReLU())
+    for module, x, wanted in ((halves, torch.zeros(4, 32).half(), "fp16"), (mixed, torch.zeros(4, 32), "fp32")):
+        given = (torch.export.export(module, (x,)),) if exports else (module, (x,))
+        with pytest.raises(Asked, match=f"^{precision or wanted}$"):
+            mlirt.compile(*given, precision=precision)
