@@ -36,5 +36,5 @@ def own_precision(tensors: Iterable[Any]) -> str | None:
 
 def weights_of(model: Any) -> Iterable[Any]:
     """The parameters and buffers of a module, whose `state_dict` is a method, or an exported program, which has it."""
-    weights: Any = model.state_dict
-    return weights().values() if callable(weights) else weights.values()
+    is_program = hasattr(model, "graph_signature")
+    return (model.state_dict if is_program else model.state_dict()).values()
