@@ -48,6 +48,23 @@ def test_names_of_the_compiler(name: str) -> None:
     assert done.stdout.split()[-1].startswith("xdsl")
 
 
+def test_the_allocator_of_pytorch_has_a_page_without_it() -> None:
+    """The reference lists every public name, on machines without PyTorch, too; making one says what is missing."""
+    script = """
+import sys
+sys.modules["torch"] = None
+import mlirt
+assert mlirt.TorchAllocator.__doc__
+try:
+    mlirt.TorchAllocator()
+except mlirt.MissingPackageError as error:
+    print(error, error.name)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.startswith("mlirt.TorchAllocator needs PyTorch, which is not installed here"), done.stderr
+    assert done.stdout.split()[-1] == "torch"
+
+
 @pytest.mark.parametrize("command", ["rt_opt", "rt_translate"])
 def test_tools_of_the_compiler(command: str) -> None:
     done = without_compiler(f"from mlirt.command_line import {command}\nsys.exit({command}())")
