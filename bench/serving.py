@@ -12,7 +12,6 @@ The network is dense: x[n, 512], two hidden layers of 1024, y[n, 16]. Each answe
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import re
 import signal
@@ -30,7 +29,7 @@ import numpy as np
 import onnx
 import serving_gpus
 from onnx import TensorProto, helper, numpy_helper
-from serving_client import Load, Outcome, Question, ask_alone, ask_at_times, ask_in_turn
+from serving_client import Load, Outcome, Question, ask_alone, ask_at_times, ask_in_turn, run
 
 import mlirt
 
@@ -100,7 +99,7 @@ def batching(bench: Bench, seconds: float) -> None:
             for _ in range(5):
                 for kind, port in ports.items():
                     load = Load(port, bench.questions, callers)
-                    found[kind].add(asyncio.run(ask_in_turn(load, seconds=seconds / 5)))
+                    found[kind].add(run(ask_in_turn(load, seconds=seconds / 5)))
             for kind, outcome in found.items():
                 print(f"  {callers:3} callers, {kind:8} {outcome}")
             one, other = found["single"], found["batched"]
@@ -147,7 +146,7 @@ def kill(bench: Bench, requests: int) -> None:
                 killed.append(pids[0])
                 os.kill(pids[0], signal.SIGKILL)
 
-        outcome = asyncio.run(ask_in_turn(Load(port, bench.questions, 16), count=requests, before=at))
+        outcome = run(ask_in_turn(Load(port, bench.questions, 16), count=requests, before=at))
     print(f"{requests} requests by 16 callers, {len(killed)} replicas killed: {outcome}")
     print(f"  lost {requests - len(outcome.seconds) - outcome.wrong}, wrong {outcome.wrong}")
 
@@ -155,11 +154,11 @@ def kill(bench: Bench, requests: int) -> None:
 def overload(bench: Bench, seconds: float) -> None:
     """Arrivals by chance, at multiples of what a closed loop of 32 callers reached."""
     with bench.server("--max-queue=64") as (port, _):
-        most = asyncio.run(ask_in_turn(Load(port, bench.questions, 32), seconds=seconds)).rate
+        most = run(ask_in_turn(Load(port, bench.questions, 32), seconds=seconds)).rate
         print(f"open loop, arrivals by chance; a closed loop reached {most:.0f} requests/s")
         for share in (0.3, 0.6, 0.9, 1.5, 3.0):
             times = np.random.default_rng(2).exponential(1 / (share * most), int(share * most * seconds)).cumsum()
-            outcome = asyncio.run(ask_at_times(Load(port, bench.questions, 2_000), times.tolist()))
+            outcome = run(ask_at_times(Load(port, bench.questions, 2_000), times.tolist()))
             print(f"  {share * most:6.0f}/s: {outcome}")
 
 

@@ -7,7 +7,6 @@ compared with the engine's.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from serving_client import Load, Outcome, Question, ask_in_turn
+from serving_client import Load, Outcome, Question, ask_in_turn, run
 
 import mlirt
 from mlirt.serve.replicas.pool import ReplicaPool
@@ -153,9 +152,9 @@ def _over_http(
             count: stack.enter_context(server(plan, f"--replicas={count}", "--no-batch"))[0] for count in replicas
         }
         for count, port in ports.items():  # those that start behind the first
-            asyncio.run(ask_in_turn(Load(port, questions, 2 * count), seconds=8.0))
+            run(ask_in_turn(Load(port, questions, 2 * count), seconds=8.0))
         for _ in range(ROUNDS):
             for count, port in ports.items():
                 load = Load(port, questions, CALLERS_PER_REPLICA * count)
-                outcomes[count].add(asyncio.run(ask_in_turn(load, seconds=seconds / ROUNDS)))
+                outcomes[count].add(run(ask_in_turn(load, seconds=seconds / ROUNDS)))
     return outcomes, {}

@@ -95,11 +95,16 @@ def _lengths(text: str) -> dict[str, int]:
     return {name: int(length) for name, _, length in pairs}
 
 
+_SWITCH_SECONDS = 2e-4
+"""How long a thread that has a batch's outputs may wait for the event loop to let it go on; Python's own is 5 ms."""
+
+
 def _serve(arguments: argparse.Namespace) -> int:
     from mlirt.serve.http.server import HttpSettings
 
     level = logging.DEBUG if arguments.verbose else logging.WARNING if arguments.quiet else logging.INFO
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     settings = HttpSettings(
         arguments.host, arguments.port, max_body_mb=arguments.max_body_mb, allow_reload=arguments.allow_reload
     )

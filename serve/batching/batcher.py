@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 from mlirt.errors import DeadlineError, InvalidInputError, MlirtError, OverloadError, UnavailableError, out_of_memory
 from mlirt.serve.batching.batch_arrays import joined, split
+from mlirt.serve.batching.brief_runs import BriefRuns
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.request import Answer, Array, Outputs, Request
 from mlirt.serve.batching.request_check import RequestCheck
@@ -52,6 +54,13 @@ class Batcher:
         self._check = RequestCheck(signature, self.limits, batches=self.joins)
         self._queue = RequestQueue(self.limits, self._most_rows)
         self._use = UseCounter()
+        self._brief = BriefRuns()
+        self._turn = threading.Lock()
+        """Held while a batch runs, where one runs at a time."""
+        self._admission = threading.Lock()
+        self._admitted = 0
+        self._most_admitted = self.limits.max_queue + runs_at_once * self._check.max_rows
+        self._may_run_in_loop = runs_at_once == 1 and not self.limits.delay_ms
         self._threads = [
             threading.Thread(target=self._work, name=f"mlirt-batch-{number}", daemon=True)
             for number in range(runs_at_once)
@@ -59,8 +68,18 @@ class Batcher:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Answer:
+    def submit(
+        self,
+        feeds: Mapping[str, Array],
+        *,
+        timeout: float | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Answer:
         """Let a request wait for its turn; `result()` of what is returned has its outputs.
+
+        loop: the running event loop of a caller that is a coroutine. Where nothing runs and a run is brief, the loop
+        runs the batch itself, with all that its other coroutines submit until then: that costs less than two changes
+        of thread.
 
         Raises at once `InvalidInputError` for inputs that cannot be run, `OverloadError` where too many requests wait,
         `UnavailableError` after `close`. The answer fails with `DeadlineError` where `timeout` seconds have passed from
@@ -68,10 +87,13 @@ class Batcher:
         """
         try:
             request = self._check(feeds, timeout)
-            self._queue.put(request)
+            in_loop = loop is not None and self._may_run_in_loop and self._brief.is_brief(request.size)
+            self._queue.put(request, wakes=not in_loop)
         except MlirtError as error:
             self._use.request("refused" if isinstance(error, OverloadError | UnavailableError) else "invalid")
             raise
+        if loop is not None and in_loop:
+            loop.call_soon(self._run_in_loop)
         return request.answer
 
     def submit_all(self, feeds: Sequence[Mapping[str, Array]], *, timeout: float | None = None) -> list[Answer]:
@@ -88,8 +110,29 @@ class Batcher:
         self._use.request("refused", self._queue.put_all(requests))
         return answers
 
-    def check_room(self) -> None:
-        """`OverloadError` where a request would be refused now, so that nobody need read it before."""
+    @contextmanager
+    def admitted(self) -> Generator[None]:
+        """While a server reads, runs and answers one request; raises `OverloadError` before any of it is read.
+
+        As many are admitted as may wait and run: a server that is late has the rest in its sockets, where no queue sees
+        them.
+        """
+        with self._admission:
+            if self._admitted >= self._most_admitted:
+                self._use.request("refused")
+                raise OverloadError(
+                    f"{self._admitted} requests are being answered; expected fewer than {self._most_admitted}: "
+                    "send the request again later"
+                )
+            self._admitted += 1
+        try:
+            self._check_room()
+            yield
+        finally:
+            with self._admission:
+                self._admitted -= 1
+
+    def _check_room(self) -> None:
         try:
             self._queue.check_room()
         except OverloadError:
@@ -102,7 +145,7 @@ class Batcher:
 
     async def run_async(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Outputs:
         """`submit` for coroutines; a task that is cancelled takes its request out of the queue."""
-        return await asyncio.wrap_future(self.submit(feeds, timeout=timeout))
+        return await asyncio.wrap_future(self.submit(feeds, timeout=timeout, loop=asyncio.get_running_loop()))
 
     @property
     def max_rows(self) -> int:
@@ -133,7 +176,25 @@ class Batcher:
 
     def _work(self) -> None:
         while requests := self._queue.take():
-            self._answer(requests)
+            if self._may_run_in_loop:
+                with self._turn:
+                    self._answer(requests)
+            else:
+                self._answer(requests)
+
+    def _run_in_loop(self) -> None:
+        """Run what waits, if that is brief; the thread takes what is more, and what comes while it runs a batch."""
+        if not self._turn.acquire(blocking=False):
+            return
+        try:
+            if not self._brief.is_brief(self._queue.size):
+                self._queue.wake()
+            elif requests := self._queue.take_now():
+                self._answer(requests)
+        finally:
+            self._turn.release()
+        if len(self._queue):
+            self._queue.wake()
 
     def _answer(self, requests: Sequence[Request]) -> None:
         """Run requests together. Where that fails each is run alone: one must not spoil the others' answers."""
@@ -164,7 +225,10 @@ class Batcher:
         deadline = max(request.deadline for request in requests)
         timeout = None if deadline == float("inf") else max(0.0, deadline - begun)
         self._use.batch(total)
-        outputs = self._run(joined([request.feeds for request in requests], total, padded), timeout)
+        feeds = joined([request.feeds for request in requests], total, padded)
+        started = time.perf_counter()
+        outputs = self._run(feeds, timeout)
+        self._brief.ran(sum(request.size for request in requests), time.perf_counter() - started)
         return list(split(outputs, rows, padded)) if self.joins else [dict(outputs)]
 
     def _padded_rows(self, request: Request, rows: int) -> int:

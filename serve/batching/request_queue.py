@@ -28,10 +28,24 @@ class RequestQueue:
     def __len__(self) -> int:
         return self._count
 
-    def put(self, request: Request) -> None:
-        """Let it wait; OverloadError where too many do, UnavailableError where nobody will take it."""
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs of all that wait."""
+        return self._size
+
+    def put(self, request: Request, *, wakes: bool = True) -> None:
+        """Let it wait; OverloadError where too many do, UnavailableError where nobody will take it.
+
+        Without `wakes` it is the caller's to take it, by `take_now`.
+        """
         with self._changed:
             self._put(request)
+            if wakes:
+                self._changed.notify()
+
+    def wake(self) -> None:
+        """Let who waits in `take` look again."""
+        with self._changed:
             self._changed.notify()
 
     def put_all(self, requests: Sequence[Request]) -> int:
@@ -80,6 +94,12 @@ class RequestQueue:
                     self._changed.wait(seconds)
                 elif found := self._taken(group):
                     return found
+
+    def take_now(self) -> list[Request]:
+        """The requests of the next batch; none where nothing waits."""
+        with self._changed:
+            self._drop_what_is_over()
+            return self._taken(min(self._waiting.values(), key=_came)) if self._count else []
 
     def close(self) -> None:
         """Take no more; those that wait are still taken."""

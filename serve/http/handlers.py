@@ -99,9 +99,9 @@ class Handlers:
         model = self._model(request)
         with request_span(model.name, request.headers) as attributes:
             try:
-                with self._budget.hold(request.content_length):
+                with model.backend.batcher.admitted(), self._budget.hold(request.content_length):
                     asked = await self._asked(request, model)
-                    answer = model.submit(asked.feeds, timeout=asked.timeout)
+                    answer = model.submit(asked.feeds, timeout=asked.timeout, loop=asyncio.get_running_loop())
                     outputs = await asyncio.wrap_future(answer)
                     waited = answer.waited
                     attributes |= {"mlirt.batch_rows": answer.batch_rows, "mlirt.queue_seconds": waited}
@@ -130,7 +130,6 @@ class Handlers:
                 body = await request.read()
         except TimeoutError:
             raise SlowClientError(f"the body did not come within {self._read_seconds:g} s") from None
-        model.backend.batcher.check_room()
         return await _by_thread(len(body), lambda: read_request(body, length, model.signature))
 
     def _model(self, request: web.Request) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping
 
@@ -49,12 +50,18 @@ class Model:
         """Inputs and outputs."""
         return self.backend.batcher.signature
 
-    def submit(self, feeds: Mapping[str, Array], *, timeout: float | None = None) -> Answer:
+    def submit(
+        self,
+        feeds: Mapping[str, Array],
+        *,
+        timeout: float | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Answer:
         """`Batcher.submit` of what answers now."""
         while True:
             backend = self.backend
             try:
-                return backend.batcher.submit(feeds, timeout=timeout)
+                return backend.batcher.submit(feeds, timeout=timeout, loop=loop)
             except UnavailableError:
                 if backend is self._backend:
                     raise  # nobody has replaced it in between

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,50 @@ def test_a_full_queue_refuses_at_once(gate: Gate) -> None:
         gate.open.set()
         assert all((answer.result(10)["y"] == 2).all() for answer in kept)
     assert batcher.use.requests == {"ok": 3, "refused": 1}
+
+
+def test_no_more_are_admitted_than_may_wait_and_run(gate: Gate) -> None:
+    with held(gate, Limits(max_queue=2, max_batch=1)) as batcher, ExitStack() as admitted:
+        for _ in range(3):
+            admitted.enter_context(batcher.admitted())
+        with pytest.raises(OverloadError, match="3 requests are being answered; expected fewer than 3"):
+            admitted.enter_context(batcher.admitted())
+        admitted.close()
+        admitted.enter_context(batcher.admitted())
+        gate.open.set()
+    assert batcher.use.requests["refused"] == 1
+
+
+def test_brief_runs_are_the_event_loop_s_own() -> None:
+    """After a row of brief runs a coroutine's batch is run by its own thread, with what was submitted beside it."""
+    threads: list[int] = []
+    batches: list[int] = []
+    seconds = 0.0
+
+    def run(feeds: Mapping[str, Array], timeout: float | None) -> dict[str, Array]:
+        threads.append(threading.get_ident())
+        batches.append(len(feeds["x"]))
+        time.sleep(seconds)
+        return {"y": feeds["x"] * 2}
+
+    async def ask(batcher: Batcher, count: int) -> None:
+        found = await asyncio.gather(*(batcher.run_async(rows(one)) for one in range(count)))
+        assert all((answer["y"] == 2 * one).all() for one, answer in enumerate(found))
+
+    with Batcher(run, DOUBLED, Limits(max_batch=8), batch=True) as batcher:
+        asyncio.run(ask(batcher, 1))
+        assert threads[-1] != threading.get_ident()
+        while threads[-1] != threading.get_ident():
+            asyncio.run(ask(batcher, 1))
+        assert len(threads) > 32
+        batches.clear()
+        asyncio.run(ask(batcher, 20))
+        assert sum(batches) == 20
+        assert max(batches) == 8
+        seconds = 0.003
+        asyncio.run(ask(batcher, 1))
+        asyncio.run(ask(batcher, 1))
+        assert threads[-1] != threading.get_ident()
 
 
 def test_a_queue_is_full_of_bytes_too(gate: Gate) -> None:
