@@ -13,8 +13,9 @@ DEMO := examples/recognise_text.py
 demo: .venv/installed
 	$(BIN)/python $(DEMO)
 
+# The tests start some thousand processes of Python: without bytecode each of them would compile the sources again.
 test: .venv/installed
-	$(BIN)/pytest -q --numprocesses auto
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q --numprocesses auto
 
 # PyTorch is no part of `make test`: its CPU build and the packages that the tests of its importer need have a folder
 # of their own. TORCH_INDEX="--index-url https://download.pytorch.org/whl/cpu" takes the build without CUDA.
