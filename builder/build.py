@@ -14,10 +14,11 @@ from mlirt.builder.build_keys import network_key
 from mlirt.builder.condition_setter import setter_cubins
 from mlirt.builder.extents.section import extents_section
 from mlirt.builder.gpu_code import ARCHITECTURES
-from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
+from mlirt.builder.host import cpu_target, cuda_target
 from mlirt.builder.kept_network import network_sections, text_section
 from mlirt.builder.kept_state import KeptState, with_state
 from mlirt.builder.layer_parameters import LayerParameters
+from mlirt.builder.opened import opened
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import profile_records
@@ -111,24 +112,6 @@ def build(
     Of the configuration counts how engines run.
     """
     return opened(build_plan(module, ctx, target, options), target, config)
-
-
-def opened(plan: Plan, target: str, config: BuildConfig | None = None) -> Engine:
-    """The engine of a plan on a device of this machine.
-
-    One for a GPU where there is none can be saved for another machine.
-    """
-    waits = target == "cuda" and not gpu_is_here()
-    if config is None:
-        return Engine(plan, waits=waits)
-    return Engine(
-        plan,
-        config.spin_ms,
-        shape_cache_mb=config.shape_cache_mb,
-        threads=config.threads,
-        streams=config.streams,
-        waits=waits,
-    )
 
 
 @reports_shortage("the build")

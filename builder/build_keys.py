@@ -23,15 +23,9 @@ from mlirt.builder.config.build_config import settings
 from mlirt.builder.config.setting import setting_of
 from mlirt.builder.gpu_code import SWITCH
 from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
-from mlirt.builder.ir_input import is_ir
 from mlirt.builder.kernel_cache import key_of, versions
-from mlirt.dialects.context import RtContext
-from mlirt.dialects.kernel.plugin import PluginOp as KernelPluginOp
-from mlirt.dialects.module_digest import module_digest
+from mlirt.builder.model_kinds import is_ir
 from mlirt.dialects.pass_plugins import active
-from mlirt.dialects.plugin_call import PluginCall
-from mlirt.dialects.weights import digest_of
-from mlirt.passes.remarks import recorder
 from mlirt.runtime.host_cpu import host_triple
 from mlirt.tensorrt.plugins.registry import get_plugin_registry
 from mlirt.version import __version__
@@ -42,9 +36,10 @@ if TYPE_CHECKING:
 
     from mlirt.builder.build import BuildOptions
     from mlirt.builder.config.build_config import BuildConfig
-    from mlirt.builder.inner_tensors import InnerOutputs
+    from mlirt.builder.inner_outputs import InnerOutputs
     from mlirt.builder.model_network import ModelSource
     from mlirt.builder.tactics.selection import Tuning
+    from mlirt.dialects.context import RtContext
 
 _PACKAGES = ("xdsl", "numpy", "onnx", "ml-dtypes", "protobuf", "numba", "llvmlite")
 _CUDA_PACKAGES = ("numba-cuda", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
@@ -58,6 +53,11 @@ def network_key(module: ModuleOp, ctx: RtContext, target: str, options: BuildOpt
     That are plugins and changed pipelines, whose code is the user's, tactics that are measured or chosen by the caller,
     texts of phases or remarks that somebody wants, and engines that are for this process alone.
     """
+    from mlirt.dialects.kernel.plugin import PluginOp as KernelPluginOp
+    from mlirt.dialects.module_digest import module_digest
+    from mlirt.dialects.plugin_call import PluginCall
+    from mlirt.passes.remarks import recorder
+
     if options.temporary or options.dump_phases is not None or not _is_repeatable(target, options.tuning):
         return None
     if active() or options.pipeline.edits or recorder() is not None:
@@ -109,6 +109,8 @@ def model_key(
 def _shown(value: object) -> object:
     """An argument as something whose `repr` tells all of it."""
     if isinstance(value, np.ndarray):
+        from mlirt.dialects.weights import digest_of
+
         return digest_of(cast("np.ndarray[Any, np.dtype[Any]]", value))
     if isinstance(value, Mapping):
         return {name: _shown(one) for name, one in cast("Mapping[str, object]", value).items()}

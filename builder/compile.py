@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mlirt.builder.config.build_config import BuildConfig
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from mlirt.builder.model_network import ModelSource, TorchModel
     from mlirt.builder.profiles import Profiles
     from mlirt.runtime.engine_interface import EngineLike
+
+# The compiler is imported where there is something to build; whoever lacks it is told before.
+if find_spec("xdsl") is None:
+    raise ModuleNotFoundError("No module named 'xdsl'", name="xdsl")
 
 
 @reports_shortage("the build")

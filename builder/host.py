@@ -7,8 +7,7 @@ import os
 
 from mlirt.builder.device_choice import asked_device, asked_for, asked_target, gpu_here
 from mlirt.dialects.device_files import cpu_device, gpu_device
-from mlirt.dialects.kernel.amx import AMX
-from mlirt.dialects.target import Target
+from mlirt.dialects.target import AMX, Target
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
 from mlirt.runtime.host_cpu import allow_matrix_unit, host_features, thread_count
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
+from mlirt.builder.inner_outputs import InnerOutputs
+from mlirt.builder.opened import opened
 from mlirt.dialects.interpreter import entry_function, output_names
 from mlirt.dialects.tensor_names import aliases, tensor_names
 from mlirt.errors import InvalidInputError
@@ -33,14 +34,6 @@ _BESIDE: Mapping[str, Any] = {
     "remarks": None,
 }
 """The settings that the engine beside is built with, whatever they are for the network."""
-
-
-@dataclass(frozen=True)
-class InnerOutputs:
-    """The tensors that are outputs; `only` these, or behind the network's own."""
-
-    names: tuple[str, ...]
-    only: bool = False
 
 
 def give_outputs(module: ModuleOp, asked: InnerOutputs) -> None:
@@ -87,8 +80,6 @@ def debugged(
 
     `built` makes an engine of its own of a model, a configuration and inner tensors.
     """
-    from mlirt.builder.build import opened
-
     own = config.replace(debug=())
     engine = built(model, own, InnerOutputs(tuple(dict.fromkeys(config.outputs))))
     if not isinstance(engine, Engine):

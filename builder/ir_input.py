@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -19,11 +18,6 @@ from mlirt.passes.pipeline import check_ir
 from mlirt.passes.starting_phase import check_start, check_target, starting_phase, target_of_dump
 
 _GIVE = "name their file: --weights=FILE.safetensors, or weights= in Python"
-
-
-def is_ir(model: object) -> bool:
-    """Whether a model is a file of IR text."""
-    return isinstance(model, str | os.PathLike) and Path(cast("str", model)).suffix == ".mlir"
 
 
 def read_ir(

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING
 
 from mlirt.builder.build_keys import model_key
 from mlirt.builder.device_choice import asking
-from mlirt.builder.inner_tensors import InnerOutputs, debugged
-from mlirt.builder.model_kinds import is_source_network
-from mlirt.builder.model_network import name_of_model
+from mlirt.builder.inner_outputs import InnerOutputs
+from mlirt.builder.model_kinds import is_source_network, name_of_model
+from mlirt.builder.opened import opened
 from mlirt.builder.plan_cache import TAKEN, PlanCache
 from mlirt.builder.plan_profiles import shape_ranges
-from mlirt.builder.read_model import ModelNetwork, read_model_network
 from mlirt.counted_warnings import warnings_so_far
-from mlirt.dialects.context import RtContext
 from mlirt.errors import reports_shortage
-from mlirt.passes.remarks import recording
 from mlirt.runtime.garbage_collection import rare_collections
 
 if TYPE_CHECKING:
     from mlirt.builder.config.build_config import BuildConfig, Progress
     from mlirt.builder.model_kinds import SourceNetwork
     from mlirt.builder.model_network import ModelSource
+    from mlirt.builder.read_model import ModelNetwork
+    from mlirt.dialects.context import RtContext
     from mlirt.runtime.engine_interface import EngineLike
 
 
@@ -43,6 +42,8 @@ def build_engine(model: ModelSource | SourceNetwork, config: BuildConfig) -> Eng
         config = config.replace(progress=_logged(config.progress))
     with asking(config.device):
         if config.debug:
+            from mlirt.builder.inner_tensors import debugged
+
             engine = debugged(model, config, _one_engine)
         else:
             engine = _one_engine(model, config, InnerOutputs(tuple(dict.fromkeys(config.outputs))))
@@ -61,8 +62,6 @@ def _logged(progress: Progress | None) -> Progress:
 
 def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: InnerOutputs) -> EngineLike:
     """An engine that stands alone: from the cache, if the same model was built before."""
-    from mlirt.builder.build import opened
-
     target = config.chosen_target()
     name, cache = name_of_model(model), PlanCache()
     key = None
@@ -73,6 +72,11 @@ def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: 
         if config.progress is not None:
             config.progress(TAKEN, 0, 1)
         return opened(plan, target, config)
+    # The compiler is not even imported for a plan that was built before: that takes three quarters of its start.
+    from mlirt.builder.read_model import read_model_network
+    from mlirt.dialects.context import RtContext
+    from mlirt.passes.remarks import recording
+
     warned = warnings_so_far()
     ctx = RtContext()
     network = read_model_network(model, ctx, config, target, inner)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.model_kinds import is_source_network, is_torch_model
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from mlirt.builder.config.build_config import Array
-    from mlirt.builder.inner_tensors import InnerOutputs
+    from mlirt.builder.inner_outputs import InnerOutputs
     from mlirt.builder.model_kinds import SourceNetwork
     from mlirt.frontend.onnx.graph_inputs import Shapes
 
@@ -59,18 +58,6 @@ def imported(
         shapes = {**shapes, **pinned_shapes(profiles, input_dims(read_model(model).proto, shapes))}
     names = () if inner is None else inner.names
     return import_model(model, ctx, shapes, constants, keeps_weights=keeps_weights, outputs=names)
-
-
-def name_of_model(model: ModelSource | SourceNetwork) -> str:
-    """The name of the graph, or of the model's file."""
-    if isinstance(model, bytes):
-        return "network"
-    if is_source_network(model):
-        return model.name
-    if isinstance(model, str | os.PathLike):
-        path = Path(model)
-        return path.parent.name if path.stem == "model" and path.parent.name else path.stem
-    return model.graph.name or "network"
 
 
 def asked_precisions(module: ModuleOp, asked: Mapping[str, str]) -> dict[str, str]:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import UnitAttr
 
-from mlirt.builder.inner_tensors import InnerOutputs, give_outputs
-from mlirt.builder.ir_input import is_ir, read_ir, refuse_other_target
+from mlirt.builder.inner_outputs import InnerOutputs
+from mlirt.builder.inner_tensors import give_outputs
+from mlirt.builder.ir_input import read_ir, refuse_other_target
 from mlirt.builder.kept_state import KeptState, chosen_state
+from mlirt.builder.model_kinds import is_ir
 from mlirt.builder.model_network import asked_precisions, imported
 from mlirt.builder.profiles import Profile, read_profiles, widest
 from mlirt.builder.usual_sizes import name_usual_sizes

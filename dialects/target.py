@@ -15,6 +15,8 @@ HOPPER = "sm_90a"
 """The architecture of GPUs whose warpgroups multiply matrices."""
 TF32 = "tf32"
 """The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
+AMX = frozenset({"amx-tile", "amx-int8"})
+"""The features of a processor with a matrix unit for int8 (dialects/kernel/amx.py)."""
 _GPUS = {"sm_80": "a100", "sm_90a": "h200"}
 _CPUS = {512: "cpu-avx512", 256: "cpu-avx2"}
 _ANY_CPU, _MATRIX_UNIT = "cpu-128", "amx-int8"

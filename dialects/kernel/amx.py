@@ -18,8 +18,6 @@ from mlirt.dialects.kernel.instruction_fields import READS, WRITES, Rule, Text
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
 
-# Processor features that kernels with these ops are made for.
-AMX = frozenset({"amx-tile", "amx-int8"})
 # Registers, rows of one, and bytes in a row.
 REGISTERS, MAX_PIXELS, ROW_BYTES = 8, 16, 64
 LANES = 16

@@ -16,7 +16,7 @@ from mlirt.builder.build import BuildOptions
 from mlirt.builder.build_keys import model_key, network_key, own_sources
 from mlirt.builder.config.build_config import BuildConfig, settings
 from mlirt.builder.config.setting import setting_of
-from mlirt.builder.inner_tensors import InnerOutputs
+from mlirt.builder.inner_outputs import InnerOutputs
 from mlirt.builder.profiles import Profile
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext

@@ -1,7 +1,8 @@
-"""rt-opt starts fast because it imports little: nothing heavy is loaded for a file that does not need it."""
+"""Tools start fast because they import little: nothing heavy is loaded for what does not need it."""
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+_ROOT = Path(__file__).parents[2]
 _HEAVY = ("numpy", "onnx", "numba", "onnxruntime", "llvmlite", "safetensors", "ml_dtypes", "mlirt.builder")
 
 _TEN_OPS = "\n".join(
@@ -117,6 +119,27 @@ def test_rules_about_numbers_import_nothing_heavy(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
     assert done.stdout.count("relu") == 1  # of two one is left
+
+
+_BUILD = """
+import sys
+
+import mlirt
+
+engine = mlirt.compile(sys.argv[1], "cpu")
+print(engine.outputs[0].shape, sorted({"xdsl", "onnx"}.intersection(sys.modules)))
+"""
+
+
+def test_a_model_that_was_built_before_needs_no_compiler(tmp_path: Path) -> None:
+    """Its plan is found by the model's bytes; xDSL, the dialects and ONNX are most of what a build imports."""
+    model = tmp_path / "small.onnx"
+    subprocess.run([sys.executable, "examples/small_network.py", str(model)], cwd=_ROOT, check=True)
+    environment = os.environ | {"MLIRT_CACHE": str(tmp_path / "cache"), "MLIRT_PLAN_CACHE_MB": "100"}
+    command = [sys.executable, "-c", _BUILD, str(model)]
+    outputs = [subprocess.check_output(command, env=environment, text=True).rstrip() for _ in range(2)]
+    assert outputs[0].endswith(" ['onnx', 'xdsl']")
+    assert outputs[1] == outputs[0].removesuffix("['onnx', 'xdsl']") + "[]"
 
 
 def test_start_up_time_is_reported(network: Path, record_property: Callable[[str, object], None]) -> None:

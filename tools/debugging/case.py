@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.build import BuildOptions, build
-from mlirt.builder.ir_input import is_ir, read_ir
+from mlirt.builder.ir_input import read_ir
+from mlirt.builder.model_kinds import is_ir
 from mlirt.builder.reference_engine import ReferenceEngine
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.interpreter import entry_function, input_names

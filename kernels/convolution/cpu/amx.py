@@ -11,13 +11,13 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.amx import (
-    AMX,
     LANES,
     AmxBeginOp,
     AmxEndOp,
 )
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.worker import WorkerMemoryOp
+from mlirt.dialects.target import AMX
 from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.convolution.cpu.geometry import Geometry, geometry_of, is_flat
 from mlirt.kernels.convolution.cpu.packing import pack

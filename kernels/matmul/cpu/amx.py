@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import i32
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.kernel.amx import (
-    AMX,
     LANES,
     ROW_BYTES,
     AmxBeginOp,
@@ -18,6 +17,7 @@ from mlirt.dialects.kernel.amx import (
 )
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.worker import WorkerMemoryOp
+from mlirt.dialects.target import AMX
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cpu.amx_choice import MatrixTile, choose_matrix_tile, piece_of
 from mlirt.kernels.lib.language import Value, kernel

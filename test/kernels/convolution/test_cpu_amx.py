@@ -13,8 +13,9 @@ from mlirt.builder.host import cpu_target
 from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.amx import AMX, AmxDotAddOp
+from mlirt.dialects.kernel.amx import AmxDotAddOp
 from mlirt.dialects.kernel.features import features_of
+from mlirt.dialects.target import AMX
 from mlirt.kernels.lib.cpu.amx_choice import MatrixTile, choose_matrix_tile, piece_of, taps_at_once
 from mlirt.kernels.lib.tactics.registry import TACTIC
 from mlirt.passes.pipeline import check_ir, run_passes

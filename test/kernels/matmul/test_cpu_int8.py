@@ -16,8 +16,9 @@ from mlirt.builder.host import cpu_target
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.interpreter import interpret
-from mlirt.dialects.kernel.amx import AMX, AmxDotAddOp
+from mlirt.dialects.kernel.amx import AmxDotAddOp
 from mlirt.dialects.kernel.tile_products import TileDotAddOp
+from mlirt.dialects.target import AMX
 from mlirt.dialects.tensor_types import element_type
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.pipeline import check_ir, run_passes
