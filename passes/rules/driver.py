@@ -72,6 +72,7 @@ class Rewriting:
         self.pass_, self.ctx, self.block, self.again = pass_, ctx, block, again
         self.by_class: dict[type[Operation], list[tuple[Rule, Layer]]] = {}
         self.all = [(one, root) for one in rules for root in one.roots]
+        self.analyses: dict[Any, Any] = {}
         self.waiting: deque[Operation] = deque()
         self.is_waiting: set[int] = set()
         self.listens = recorder() is not None
@@ -103,6 +104,13 @@ class Rewriting:
             self.is_waiting.add(id(op))
             self.waiting.append(op)
 
+    def _look_again(self, op: Operation) -> None:
+        """At once: an op that changes in place is ready before others that read it are looked at."""
+        if id(op) in self.is_waiting:
+            self.waiting.remove(op)
+        self.is_waiting.add(id(op))
+        self.waiting.appendleft(op)
+
     def _rules_for(self, kind: type[Operation]) -> list[tuple[Rule, Layer]]:
         found = self.by_class.get(kind)
         if found is None:
@@ -116,7 +124,7 @@ class Rewriting:
         for rule, root in self._rules_for(type(op)):
             if not root.may_be(op):
                 continue
-            search = search or Search(op, self.ctx)
+            search = search or Search(op, self.ctx, analyses=self.analyses)
             is_done, reason = self._apply(rule, root, search)
             if is_done:
                 return rule
@@ -161,14 +169,17 @@ class Rewriting:
         if types[0] != types[1]:
             return f"the new result would be {_spelt(types[0])}, not {_spelt(types[1])}"
         is_replaced = values != list(m.root.results)
-        one = m.made[-1] if m.made else m.root
-        applied(one, "" if m.made or not is_replaced else "it is left out")
+        one = _new_layer(m, values)
+        applied(one, m.note or ("" if m.made or not is_replaced else "it is left out"))
         self.last = name_of(one)
         around = [*m.made, *(use.operation for value in m.root.results for use in value.uses)]
         if is_replaced:
             _replace(m, values)
+        _erase_unread(m, values)
         for one in (*around, *_producers(values)) if self.again else ():
             self._look_at(one)
+        if self.again and not is_replaced:
+            self._look_again(m.root)
         return None
 
     def _explain(self, op: Operation, said: str) -> None:
@@ -196,6 +207,12 @@ def _called(m: Match, name: str) -> str:
     return name_of(owner) if isinstance(owner, Operation) else name
 
 
+def _new_layer(m: Match, values: Sequence[SSAValue]) -> Operation:
+    """The layer that stands for what a rewrite did: the last one that gives a result, or that has been made."""
+    owners = [value.owner for value in values]
+    return next((one for one in (m.root, *reversed(m.made)) if one in owners), (m.root, *m.made)[-1])
+
+
 def _listed(outcome: SSAValue | Sequence[SSAValue]) -> list[SSAValue]:
     return [outcome] if isinstance(outcome, SSAValue) else list(outcome)
 
@@ -209,11 +226,15 @@ def _spelt(types: Iterable[object]) -> str:
 
 
 def _replace(m: Match, values: Sequence[SSAValue]) -> None:
-    """Let readers of the root read `values`, and erase it and what only it read of the matched ops."""
+    """Let readers of the root read `values`."""
     for old, new in zip(m.root.results, values, strict=True):
         if new.name_hint is None:
             new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
+
+
+def _erase_unread(m: Match, values: Sequence[SSAValue]) -> None:
+    """Erase the root, if something else has taken its place, and what only it read of the matched ops."""
     kept = {value.owner for value in values}
     for one in (m.root, *reversed(m.ops), *reversed(m.shared)):
         if one.parent is not None and one not in kept and all(result.first_use is None for result in one.results):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import OptPropertyDef
 from xdsl.utils.exceptions import VerifyException
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 Made = TypeVar("Made", bound=TensorOp)
+Found = TypeVar("Found")
 Inserted = TypeVar("Inserted", bound=Operation)
 
 
@@ -39,6 +40,9 @@ class Match:
         self.ops = _each_once(search.ops)
         self.shared = _each_once(search.shared)
         self.made: list[Operation] = []
+        self.note = ""
+        """What the remark says that the rule has done, besides the names of the layers."""
+        self._search = search
         self._bound: dict[str, Any] = search.bound.copy()
         for name, found in search.lists.items():
             self._bound[name] = tuple(found)
@@ -60,6 +64,19 @@ class Match:
             raise InvalidInputError(f"a rule asks for the elements of {of}, which is no constant")
         return found
 
+    def analysis(self, find: Callable[[Block], Found]) -> Found:
+        """What `find` finds out about the block of the root; asked once in a run of the pass, before its first use."""
+        known = self._search.analyses
+        if find not in known:
+            known[find] = find(self._search.block)
+        return known[find]
+
+    def place(self, one: Operation) -> int:
+        """Where an op of the block stands, so that of two ops the later one has more; a new one stands where the root
+        does.
+        """
+        return self.analysis(_places)[one]
+
     def number(self, of: str) -> float:
         """The number that a constant is."""
         return self.array(of).reshape(-1)[0].item()
@@ -68,12 +85,14 @@ class Match:
         """The joined names of these ops, or of all that matched."""
         return fuse(*(ops or self.ops))
 
-    def insert(self, new: Inserted, *named_after: Operation) -> Inserted:
-        """Put an op in front of the root, with the names of `named_after`, or of all that matched."""
+    def insert(self, new: Inserted, *named_after: Operation, before: Operation | None = None) -> Inserted:
+        """Put an op in front of the root, or of `before`, with the names of `named_after`, or of all that matched."""
         assert self.root.parent is not None
         new.location = self.location(*named_after)
-        self.root.parent.insert_op_before(new, self.root)
+        self.root.parent.insert_op_before(new, before or self.root)
         self.made.append(new)
+        if (places := self._search.analyses.get(_places)) is not None:
+            places[new] = places[before or self.root]
         return new
 
     def make(self, kind: type[Made], /, *operands: SSAValue | Sequence[SSAValue] | None, **properties: object) -> Made:
@@ -105,12 +124,20 @@ class Match:
         self.made.append(made)
         return made.output
 
+    def drop(self, *ops: Operation) -> None:
+        """Erase ops too that nothing reads behind the rewrite: those that no part of the pattern stands for."""
+        self.shared = tuple(dict.fromkeys((*self.shared, *ops)))
+
     def undo(self) -> None:
         """Take away what has been made."""
         for one in reversed(self.made):
             one.detach()
             one.erase()
         self.made.clear()
+
+
+def _places(block: Block) -> dict[Operation, int]:
+    return {one: place for place, one in enumerate(block.ops)}
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rules_at_work import applied_to
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr, ActivationOp
@@ -123,6 +123,49 @@ def _to(kind: str) -> Any:
         return m.make(ActivationOp, x, kind=kind)
 
     return made
+
+
+def test_an_op_that_is_changed_in_place_is_looked_at_again_at_once() -> None:
+    seen: list[str] = []
+
+    def count_down(m: Match, clip: ActivationOp) -> Outcome:
+        seen.append(name_of(clip))
+        assert clip.beta is not None
+        left = clip.beta.value.data - 1
+        if left < 0:
+            return "it is 0"
+        clip.properties["beta"] = FloatAttr(left, f64)
+        m.note = f"{left:g} is left"
+        return clip
+
+    text = f"""
+    %a = trt.activation clip %x {{alpha = 0.0, beta = 2.0}} : {UNARY} loc("a")
+    %y = trt.activation clip %a {{alpha = 0.0, beta = 1.0}} : {UNARY} loc("b")
+    """
+    outcome = applied_to(text, Rule(op(ActivationOp, kind="clip").named("clip"), count_down))
+    assert seen[:5] == ["a", "a", "a", "b", "b"]
+    assert outcome.names() == ["activation", "activation"]
+    assert outcome.remarks[0] == "applied: a (trt.activation): 1 is left"
+    assert "declined: b (trt.activation): it is 0" in outcome.remarks
+
+
+def test_places_and_what_is_known_of_the_block() -> None:
+    asked: list[int] = []
+    places: list[int] = []
+
+    def count(block: Block) -> int:
+        asked.append(1)
+        return len(list(block.ops))
+
+    def note(m: Match, first: ActivationOp, second: ActivationOp) -> Outcome:
+        assert m.analysis(count) == 5
+        places.extend((m.place(first), m.place(second)))
+        assert m.place(m.make(ActivationOp, first.input, kind="tanh")) == m.place(second)
+        return "only looked at"
+
+    applied_to(RELUS, Rule(TWO, note))
+    assert len(asked) == 1
+    assert places == [0, 1, 1, 2, 2, 3]
 
 
 def test_many_rewrites_with_an_end_are_no_endless_rule() -> None:
@@ -257,9 +300,9 @@ def test_nothing_is_searched_for_where_no_root_is(monkeypatch: pytest.MonkeyPatc
     made: list[Operation] = []
 
     class Counted(Search):
-        def __init__(self, root: Operation, ctx: Context, explains: bool = False) -> None:
+        def __init__(self, root: Operation, ctx: Context, **given: Any) -> None:
             made.append(root)
-            super().__init__(root, ctx, explains)
+            super().__init__(root, ctx, **given)
 
     monkeypatch.setattr("mlirt.passes.rules.driver.Search", Counted)
     rules = [Rule(binary("sum", x, x), x), Rule(op(UnaryOp, x, kind="abs"), x)]
