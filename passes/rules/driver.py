@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from typing import Any, ClassVar, cast
 
@@ -33,13 +33,15 @@ _NAME = re.compile(r"\{(\w+)\}")
 class RulePass(ModulePass):
     """A pass that consists of rules: those that its class body defines with `@rule(..)`, and those in `rules`.
 
-    At each op the first rule that matches is applied; the ops that it makes, and those around, are looked at again.
+    At each op the first rule that matches is applied; the ops that it makes, and those around, are looked at again,
+    unless `again` is False: then there is one sweep over what is there. Blocks inside of loops and branches come first.
     """
 
     rules: ClassVar[Sequence[Rule]] = ()
+    again: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(rules_of(type(self)), self, ctx, op)
+        apply_rules(rules_of(type(self)), self, ctx, op, again=self.again)
 
 
 @cache
@@ -60,7 +62,16 @@ def apply_rules(rules: Sequence[Rule], pass_: ModulePass, ctx: Context, module: 
     Without `again` each op that is there is looked at once, and what rules make is not. Raises `CompileError` where
     there is no end to it.
     """
-    return sum(Rewriting(rules, pass_, ctx, block, again).run() for block in list(tensor_blocks(module)))
+    inner_first = sorted(tensor_blocks(module), key=_depth, reverse=True)
+    return sum(Rewriting(rules, pass_, ctx, block, again).run() for block in inner_first)
+
+
+def _depth(block: Block) -> int:
+    """How many branches and loops a block is in."""
+    depth, holder = 0, block.parent_op()
+    while holder is not None:
+        depth, holder = depth + 1, holder.parent_op()
+    return depth
 
 
 class Rewriting:
@@ -165,17 +176,17 @@ class Rewriting:
         if outcome is None or isinstance(outcome, str):
             return outcome or ""
         values = list(outcome.results) if isinstance(outcome, Operation) else _listed(outcome)
-        types = [value.type for value in values], [result.type for result in m.root.results]
+        types = [value.type for value in values], [result.type for result in m.replaced.results]
         if types[0] != types[1]:
             return f"the new result would be {_spelt(types[0])}, not {_spelt(types[1])}"
-        is_replaced = values != list(m.root.results)
-        one = _new_layer(m, values)
+        is_replaced = outcome is not m.replaced and (not values or values != list(m.replaced.results))
+        one = m.about or _new_layer(m, values)
         applied(one, m.note or ("" if m.made or not is_replaced else "it is left out"))
         self.last = name_of(one)
-        around = [*m.made, *(use.operation for value in m.root.results for use in value.uses)]
+        around = [*m.made, *(use.operation for value in m.replaced.results for use in value.uses)]
         if is_replaced:
             _replace(m, values)
-        _erase_unread(m, values)
+        _erase_unread(m, {value.owner for value in values} if is_replaced else {m.replaced})
         for one in (*around, *_producers(values)) if self.again else ():
             self._look_at(one)
         if self.again and not is_replaced:
@@ -226,17 +237,16 @@ def _spelt(types: Iterable[object]) -> str:
 
 
 def _replace(m: Match, values: Sequence[SSAValue]) -> None:
-    """Let readers of the root read `values`."""
-    for old, new in zip(m.root.results, values, strict=True):
+    """Let readers of what is replaced read `values`."""
+    for old, new in zip(m.replaced.results, values, strict=True):
         if new.name_hint is None:
             new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
 
 
-def _erase_unread(m: Match, values: Sequence[SSAValue]) -> None:
-    """Erase the root, if something else has taken its place, and what only it read of the matched ops."""
-    kept = {value.owner for value in values}
-    for one in (m.root, *reversed(m.ops), *reversed(m.shared)):
+def _erase_unread(m: Match, kept: Container[object]) -> None:
+    """Erase what is replaced, and what only it read of the matched ops."""
+    for one in (m.replaced, *m.behind, m.root, *reversed(m.ops), *reversed(m.shared)):
         if one.parent is not None and one not in kept and all(result.first_use is None for result in one.results):
             one.detach()
             one.erase()

@@ -21,7 +21,7 @@ from mlirt.passes.rules.conditions import Condition, condition, plain, spelt
 from mlirt.passes.rules.patterns import Each, Pattern, Some, match_all
 from mlirt.passes.rules.search import Search, Then, named
 
-Kinds: TypeAlias = "type[Operation] | UnionType"
+Kinds: TypeAlias = "type[Operation] | UnionType | tuple[type[Operation], ...]"
 Operand: TypeAlias = "Pattern | Sequence[Pattern] | None"
 Obstacle: TypeAlias = "Callable[[Any], str | None]"
 
@@ -208,7 +208,8 @@ def op(kinds: Kinds, *operands: Pattern | EllipsisType, **named_parts: Any) -> L
     properties, as plain values or conditions: `kind="relu"`, `alpha=near(6)`, `bias=None`.
     Raises `InvalidInputError` for names and words that the op does not have.
     """
-    classes: tuple[Any, ...] = get_args(kinds) if isinstance(kinds, UnionType) else (kinds,)
+    given_kinds = get_args(kinds) if isinstance(kinds, UnionType) else kinds
+    classes: tuple[Any, ...] = given_kinds if isinstance(given_kinds, tuple) else (given_kinds,)
     is_open = not operands or operands[-1] is ...
     given = tuple(one for one in operands if isinstance(one, Pattern))
     if any(isinstance(one, Each | Some) for one in given):

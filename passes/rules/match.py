@@ -36,12 +36,15 @@ class Match:
 
     def __init__(self, search: Search) -> None:
         self.ctx: Context = search.ctx
-        self.root = search.root
+        self.root = self.replaced = search.root
+        self.behind: tuple[Operation, ...] = ()
         self.ops = _each_once(search.ops)
         self.shared = _each_once(search.shared)
         self.made: list[Operation] = []
         self.note = ""
         """What the remark says that the rule has done, besides the names of the layers."""
+        self.about: Operation | None = None
+        """The layer that the remark is about, where it is not the one that takes the root's place."""
         self._search = search
         self._bound: dict[str, Any] = search.bound.copy()
         for name, found in search.lists.items():
@@ -89,10 +92,10 @@ class Match:
         """Put an op in front of the root, or of `before`, with the names of `named_after`, or of all that matched."""
         assert self.root.parent is not None
         new.location = self.location(*named_after)
-        self.root.parent.insert_op_before(new, before or self.root)
+        self.root.parent.insert_op_before(new, before or self.replaced)
         self.made.append(new)
         if (places := self._search.analyses.get(_places)) is not None:
-            places[new] = places[before or self.root]
+            places[new] = places[before or self.replaced]
         return new
 
     def make(self, kind: type[Made], /, *operands: SSAValue | Sequence[SSAValue] | None, **properties: object) -> Made:
@@ -115,14 +118,21 @@ class Match:
         results = len(kind.get_irdl_definition().results)
         return self.insert(kind.build_inferred(operands, given, results=results), *named_after)
 
-    def constant(self, array: Array, role: str = "", of: Operation | None = None) -> SSAValue:
-        """A constant, whose elements are called after the root, or the op `of`, and after their role there."""
+    def constant(self, array: Array, role: str = "", *of: Operation) -> SSAValue:
+        """A constant, whose elements are called after the root, or the ops `of`, and after their role there."""
         assert self.root.parent is not None
-        name = name_of(of or self.root)
+        name = " + ".join(map(name_of, of or (self.root,)))
         made = ConstantOp.from_array(array, weights_of(self.ctx), f"{name}.{role}" if role else name)
-        self.root.parent.insert_op_before(made, self.root)
+        self.root.parent.insert_op_before(made, self.replaced)
         self.made.append(made)
         return made.output
+
+    def replaces(self, one: Operation, *between: Operation) -> None:
+        """Let the outcome take the place of an op behind the root, and put what is made from now on in front of that.
+
+        What is between both, last op first, is erased as well where nothing reads it any more.
+        """
+        self.replaced, self.behind = one, between
 
     def drop(self, *ops: Operation) -> None:
         """Erase ops too that nothing reads behind the rewrite: those that no part of the pattern stands for."""

@@ -149,6 +149,49 @@ def test_an_op_that_is_changed_in_place_is_looked_at_again_at_once() -> None:
     assert "declined: b (trt.activation): it is 0" in outcome.remarks
 
 
+def test_the_outcome_may_take_the_place_of_an_op_behind_the_root() -> None:
+    def join_with_readers(m: Match, first: ActivationOp) -> Outcome:
+        (second,) = (use.operation for use in first.output.uses)
+        if not isinstance(second, ActivationOp):
+            return "nothing is behind it"
+        (third,) = (use.operation for use in second.output.uses)
+        m.replaces(third, second)
+        return m.make(UnaryOp, first.input, kind="abs")
+
+    text = f"""
+    %a = trt.activation relu %x : {UNARY} loc("a")
+    %b = trt.activation tanh %a : {UNARY} loc("b")
+    %c = trt.activation tanh %b : {UNARY} loc("c")
+    %y = trt.activation sigmoid %c : {UNARY} loc("d")
+    """
+    outcome = applied_to(text, Rule(op(ActivationOp, kind="relu").named("first"), join_with_readers))
+    assert [(one.name, name_of(one)) for one in outcome.ops()] == [("trt.unary", "a"), ("trt.activation", "d")]
+    assert outcome.remarks == ["applied: a (trt.unary)"]
+
+
+@dataclass(frozen=True)
+class OneSweepPass(RulePass):
+    """Looks at each op once."""
+
+    name = "one-sweep"
+    again = False
+
+    @rule(op(ActivationOp, x, kind="relu"))
+    def flip(self, m: Match, x: SSAValue) -> Outcome:
+        return m.make(ActivationOp, x, kind="relu")
+
+
+def test_one_sweep_does_not_look_at_what_it_makes() -> None:
+    ctx = new_context()
+    body = f"%y = trt.activation relu %x : {UNARY}\nfunc.return %y : {T}"
+    module, _ = load_text(ctx, f"func.func @main(%x: {T}) -> {T} {{\n{body}\n}}", InputFile("a.mlir"))
+    before = [one for one in module.walk() if isinstance(one, ActivationOp)]
+    OneSweepPass().apply(ctx, module)
+    after = [one for one in module.walk() if isinstance(one, ActivationOp)]
+    assert len(after) == 1
+    assert after != before
+
+
 def test_places_and_what_is_known_of_the_block() -> None:
     asked: list[int] = []
     places: list[int] = []
