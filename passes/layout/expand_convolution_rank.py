@@ -13,7 +13,6 @@ from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
-from mlirt.passes.fusion.access_composition import identity_access
 from mlirt.passes.layout.convolution_rewriting import DIRECT, kernel_of
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
@@ -64,7 +63,7 @@ class ExpandConvolutionRankPass(RulePass):
         for position, (value, access) in enumerate(zip(convolution.extras, convolution.access, strict=True)):
             if access.indices() == _FLAT_IMAGE and like == (*(of := dims(value.type))[:2], 1, *of[2:]):
                 convolution.operands[first + position] = _image(m, value)
-                accesses[position] = identity_access(len(like))
+                accesses[position] = _WHOLE_IMAGE
         if accesses == list(convolution.access):
             return None
         convolution.properties["access"] = ArrayAttr(accesses)
@@ -74,6 +73,7 @@ class ExpandConvolutionRankPass(RulePass):
 # How the epilogue of a signal reads another signal, and how that of an image of height 1 does.
 _SIGNAL = (iteration(0), iteration(1), iteration(2))
 _FLAT_IMAGE = (iteration(0), iteration(1), iteration(3))
+_WHOLE_IMAGE = AccessAttr.of([iteration(axis) for axis in range(4)])
 
 
 def _image(m: Match, signal: SSAValue) -> SSAValue:
@@ -83,7 +83,7 @@ def _image(m: Match, signal: SSAValue) -> SSAValue:
 def _over_image(m: Match, extra: SSAValue, access: AccessAttr) -> tuple[SSAValue, AccessAttr]:
     """What the epilogue of a signal reads, as that of the image reads it."""
     if access.indices() == _SIGNAL:
-        return _image(m, extra), identity_access(4)
+        return _image(m, extra), _WHOLE_IMAGE
     return extra, AccessAttr.of([_shifted(index) for index in access.indices()])
 
 
