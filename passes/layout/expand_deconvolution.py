@@ -86,11 +86,11 @@ def _joined(convolution: ConvolutionOp, kernel: SSAValue, axes: Sequence[PhaseAx
     accumulator, count = convolution.epilogue.block.args[0].type, len(axes)
     is_direct = _is_direct(convolution, axes)
     remainders = product([axis.stride for axis in axes])
-    sums = tensor(accumulator, [batch, channels * remainders, *(axis.positions for axis in axes)])
+    accumulators = tensor(accumulator, [batch, channels * remainders, *(axis.positions for axis in axes)])
     return ConvolutionOp(
         convolution.input,
         kernel,
-        convolution.output.type if is_direct else sums,
+        convolution.output.type if is_direct else accumulators,
         convolution.detach_region(convolution.epilogue) if is_direct else identity_region(accumulator),
         stride=[1] * count,
         dilation=[1] * count,
