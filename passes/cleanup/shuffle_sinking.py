@@ -98,6 +98,9 @@ _ON_FIRST: dict[type[Operation], Moved] = {
 }
 
 
+MOVABLE = (*_POINTWISE, *_ON_FIRST)
+"""The layers that a shuffle may move behind."""
+
 # Layers of these classes compute element by element, and keep the dimensions of their operands.
 _ELEMENTWISE = (UnaryOp, ActivationOp, IdentityOp, ElementwiseOp, SelectOp, ParametricReluOp)
 

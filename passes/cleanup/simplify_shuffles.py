@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
+from xdsl.ir import Operation
 
-from mlirt.dialects.locations import fuse
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation, MatrixOperationAttr
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.cleanup.permutations import transpose
-from mlirt.passes.cleanup.rewriting import blocks, insert_before, join_location, replace
-from mlirt.passes.cleanup.shuffle_sinking import below, sink
+from mlirt.passes.cleanup.rewriting import join_location
+from mlirt.passes.cleanup.shuffle_sinking import MOVABLE, below, sink
 from mlirt.passes.cleanup.shuffles import rearrangement, shuffle
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class SimplifyShufflesPass(ModulePass):
+class SimplifyShufflesPass(RulePass):
     """Make one shuffle of two where that is possible, and none of those that cancel.
 
     A shuffle moves behind the layers that only it feeds, in the hope of meeting its inverse: a transposition behind any
@@ -39,46 +36,45 @@ class SimplifyShufflesPass(ModulePass):
 
     name = "simplify-shuffles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in blocks(op):
-            _simplify(block)
+    again = False  # every rewrite only touches what comes later
 
+    @rule(op(ShuffleOp).named("last"))
+    def join(self, m: Match, last: ShuffleOp) -> Outcome:
+        if (own := rearrangement(last)) is None:
+            return None
+        best, source, absorbed = own.normalized(), last.input, list[Operation]()
+        while isinstance(source.owner, ShuffleOp):
+            before = rearrangement(source.owner)
+            joined = None if before is None else before.then(best)
+            if joined is None:
+                break
+            absorbed.insert(0, source.owner)
+            best, source = joined, source.owner.input
+        m.drop(*absorbed)
+        if best.is_identity and source.type == last.output.type:
+            return source
+        return m.insert(shuffle(source, best), *absorbed, last) if absorbed or best != own else None
 
-def _simplify(block: Block) -> None:
-    """One sweep is enough: every rewrite only touches what comes later."""
-    for op in list(block.ops):
-        if op.parent is None:
-            continue
-        if isinstance(op, ShuffleOp):
-            _join(op)
-        elif isinstance(op, MatrixMultiplyOp):
-            _transpose_operands(op)
-        else:
-            _sink_shuffle(op)
+    @rule(op(MatrixMultiplyOp).named("product"))
+    def transpose_operands(self, m: Match, product: MatrixMultiplyOp) -> Outcome:
+        taken = [_transpose_operand(m, product, position, name) for position, name in enumerate(("lhs_op", "rhs_op"))]
+        return product if any(taken) else None
 
-
-def _join(op: ShuffleOp) -> None:
-    own = rearrangement(op)
-    if own is None:
-        return
-    best, source, absorbed = own.normalized(), op.input, list[Operation]()
-    while isinstance(source.owner, ShuffleOp):
-        before = rearrangement(source.owner)
-        joined = None if before is None else before.then(best)
-        if joined is None:
-            break
-        absorbed.insert(0, source.owner)
-        best, source = joined, source.owner.input
-    if best.is_identity and source.type == op.output.type:
-        replace(op, source)
-    elif absorbed or best != own:
-        made = shuffle(source, best)
-        insert_before(op, made, fuse(*absorbed, op))
-        replace(op, made.output)
-    for one in absorbed:
-        if one.results[0].first_use is None and one.parent is not None:
-            one.detach()
-            one.erase()
+    @rule(op(MOVABLE).named("layer"))
+    def sink(self, m: Match, layer: Operation) -> Outcome:
+        feeding = {value: value.owner for value in layer.operands if isinstance(value.owner, ShuffleOp)}
+        if not feeding or not all(_feeds_only(shuffled, layer) for shuffled in feeding.values()):
+            return None
+        found = {rearrangement(shuffled) for shuffled in feeding.values()}
+        how = found.pop()
+        if how is None or found:
+            return "its operands are shuffled in different ways"
+        above = sink(layer, how, {value: shuffled.input for value, shuffled in feeding.items()})
+        if above is None:
+            return "it does not compute the same on operands that are not shuffled yet"
+        m.insert(above)
+        m.drop(*feeding.values())
+        return m.insert(shuffle(above.results[0], below(above, how).normalized()), *feeding.values())
 
 
 _FLIPPED = {
@@ -87,49 +83,24 @@ _FLIPPED = {
 }
 
 
-def _transpose_operands(op: MatrixMultiplyOp) -> None:
-    """Let the product transpose an operand where that keeps the operand's rows in one piece."""
-    for position, name in enumerate(("lhs_op", "rhs_op")):
-        shuffled = op.operands[position].owner
-        how = rearrangement(shuffled) if isinstance(shuffled, ShuffleOp) else None
-        flag = op.lhs_op if position == 0 else op.rhs_op
-        if how is None or flag.data not in _FLIPPED or how.keeps_rows:
-            continue
-        assert isinstance(shuffled, ShuffleOp)
-        rank = len(how.target)
-        rest = how.then(transpose(how.target, (*range(rank - 2), rank - 1, rank - 2)))
-        if rest is None or not rest.keeps_rows:
-            continue
-        source = shuffled.input
-        if not rest.is_identity:
-            source = insert_before(op, shuffle(source, rest), shuffled.location)
-        op.operands[position] = source
-        op.properties[name] = MatrixOperationAttr(_FLIPPED[flag.data])
-        join_location(op, shuffled)
-        if shuffled.output.first_use is None:
-            shuffled.detach()
-            shuffled.erase()
+def _transpose_operand(m: Match, product: MatrixMultiplyOp, position: int, name: str) -> bool:
+    """Let the product transpose an operand where that keeps the operand's rows in one piece; says whether it does."""
+    shuffled = product.operands[position].owner
+    how = rearrangement(shuffled) if isinstance(shuffled, ShuffleOp) else None
+    flag = product.lhs_op if position == 0 else product.rhs_op
+    if not isinstance(shuffled, ShuffleOp) or how is None or flag.data not in _FLIPPED or how.keeps_rows:
+        return False
+    rank = len(how.target)
+    rest = how.then(transpose(how.target, (*range(rank - 2), rank - 1, rank - 2)))
+    if rest is None or not rest.keeps_rows:
+        return False
+    source = shuffled.input
+    product.operands[position] = source if rest.is_identity else m.insert(shuffle(source, rest), shuffled).output
+    product.properties[name] = MatrixOperationAttr(_FLIPPED[flag.data])
+    join_location(product, shuffled)
+    m.drop(shuffled)
+    return True
 
 
-def _sink_shuffle(op: Operation) -> None:
-    feeding = {value: value.owner for value in op.operands if isinstance(value.owner, ShuffleOp)}
-    if not feeding or len(op.results) != 1 or any(not _feeds_only(shuffled, op) for shuffled in feeding.values()):
-        return
-    found = {rearrangement(shuffled) for shuffled in feeding.values()}
-    how = found.pop()
-    if how is None or found:
-        return
-    above = sink(op, how, {value: shuffled.input for value, shuffled in feeding.items()})
-    if above is None:
-        return
-    insert_before(op, above)
-    moved = shuffle(above.results[0], below(above, how).normalized())
-    replace(op, insert_before(op, moved, fuse(*feeding.values())))
-    for shuffled in feeding.values():
-        if shuffled.parent is not None:
-            shuffled.detach()
-            shuffled.erase()
-
-
-def _feeds_only(shuffled: ShuffleOp, op: Operation) -> bool:
-    return all(use.operation is op for use in shuffled.output.uses)
+def _feeds_only(shuffled: ShuffleOp, layer: Operation) -> bool:
+    return all(use.operation is layer for use in shuffled.output.uses)

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.regions import Terminator, source_of_condition
 from mlirt.dialects.tensor_types import element_count, rank
@@ -19,9 +17,10 @@ from mlirt.dialects.trt.identity import IdentityOp
 from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.unary import UnaryOp
-from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
+from mlirt.passes.control_flow.region_rewriting import copy_before
 from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.options import option
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 _CHEAP = (ActivationOp, ConstantOp, ElementwiseOp, IdentityOp, SelectOp, ShuffleOp, UnaryOp)
 # A machine may stop at these.
@@ -31,7 +30,7 @@ _MAY_STOP = frozenset(
 
 
 @dataclass(frozen=True)
-class ConvertIfToSelectPass(ModulePass):
+class ConvertIfToSelectPass(RulePass):
     """Compute both sides of a branch and select, where each has at most `max-ops` pointwise layers on few elements.
 
     What is left fuses into one launch, and no machine has to wait for the condition.
@@ -57,40 +56,35 @@ class ConvertIfToSelectPass(ModulePass):
     max_ops: int = option(4, at_least=0)
     max_elements: int = option(4096, at_least=0)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in control_ops(op):
-            if isinstance(inner, scf.IfOp) and self._is_cheap(inner):
-                _select(inner, ctx)
+    @rule(op(scf.IfOp).named("branch"))
+    def select(self, ctx: Context, branch: scf.IfOp) -> Outcome:
+        if not self._is_cheap(branch):
+            return "its sides are more than a few small layers"
+        types = [result.type for result in branch.results]
+        try:
+            condition = source_of_condition(branch.cond)
+        except ValueError:
+            return None
+        if any([value.type for value in _yielded(region.block)] != types for region in branch.regions):
+            return "its sides have results of other dimensions"
+        then, otherwise = (copy_before(region.block, [], branch) for region in branch.regions)
+        made = LayerBuilder.in_front_of(branch, ctx)
+        return [_chosen(made, condition, *pair) for pair in zip(then, otherwise, strict=True)]
 
-    def _is_cheap(self, op: scf.IfOp) -> bool:
-        return all(region.blocks and self._costs_little(region.block) for region in op.regions)
+    def _is_cheap(self, branch: scf.IfOp) -> bool:
+        return all(region.blocks and self._costs_little(region.block) for region in branch.regions)
 
     def _costs_little(self, block: Block) -> bool:
-        ops = [op for op in block.ops if not isinstance(op, Terminator)]
-        return len(ops) <= self.max_ops and all(self._is_small(op) for op in ops)
+        layers = [one for one in block.ops if not isinstance(one, Terminator)]
+        return len(layers) <= self.max_ops and all(map(self._is_small, layers))
 
-    def _is_small(self, op: Operation) -> bool:
-        if not isinstance(op, _CHEAP) or (isinstance(op, ElementwiseOp) and op.kind.data in _MAY_STOP):
+    def _is_small(self, layer: Operation) -> bool:
+        if not isinstance(layer, _CHEAP) or (isinstance(layer, ElementwiseOp) and layer.kind.data in _MAY_STOP):
             return False
-        if isinstance(op, ShuffleOp) and op.shape is not None:
+        if isinstance(layer, ShuffleOp) and layer.shape is not None:
             return False
-        counts = [element_count(result.type) for result in op.results]
+        counts = [element_count(result.type) for result in layer.results]
         return all(isinstance(count, int) and count <= self.max_elements for count in counts)
-
-
-def _select(op: scf.IfOp, ctx: Context) -> None:
-    sides = [[value.type for value in _yielded(region.block)] for region in op.regions]
-    types = [result.type for result in op.results]
-    try:
-        condition = source_of_condition(op.cond)
-    except ValueError:
-        return
-    if any(side != types for side in sides):
-        return
-    then, otherwise = (copy_before(region.block, [], op) for region in op.regions)
-    made = LayerBuilder.in_front_of(op, ctx)
-    results = [_chosen(made, condition, *pair) for pair in zip(then, otherwise, strict=True)]
-    replace(op, results)
 
 
 def _yielded(block: Block) -> list[SSAValue]:

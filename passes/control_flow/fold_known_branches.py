@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.regions import source_of_condition
 from mlirt.passes.control_flow.known_trip_counts import known_trip_count
-from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
+from mlirt.passes.control_flow.region_rewriting import copy_before
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FoldKnownBranchesPass(ModulePass):
+class FoldKnownBranchesPass(RulePass):
     """Replace a branch on a constant by its side, and a counted loop of at most 0 iterations by its initial values.
 
     Before:
@@ -37,25 +36,18 @@ class FoldKnownBranchesPass(ModulePass):
 
     name = "fold-known-branches"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in control_ops(op):
-            if isinstance(inner, scf.IfOp):
-                _fold_branch(inner, ctx)
-            elif (
-                isinstance(inner, scf.ForOp)
-                and (iterations := known_trip_count(inner, ctx)) is not None
-                and iterations <= 0
-            ):
-                replace(inner, list(inner.iter_args))
+    @rule(op(scf.IfOp).named("branch"))
+    def take_side(self, ctx: Context, branch: scf.IfOp) -> Outcome:
+        try:
+            array = array_of(source_of_condition(branch.cond), ctx)
+        except ValueError:
+            return None
+        if array is None:
+            return "its condition is known only to the run"
+        taken = branch.true_region if bool(array.reshape(-1)[0]) else branch.false_region
+        return copy_before(taken.block, [], branch) if taken.blocks else []
 
-
-def _fold_branch(op: scf.IfOp, ctx: Context) -> None:
-    try:
-        array = array_of(source_of_condition(op.cond), ctx)
-    except ValueError:
-        return
-    if array is not None:
-        taken = op.true_region if bool(array.reshape(-1)[0]) else op.false_region
-        values = copy_before(taken.block, [], op) if taken.blocks else []
-        if [value.type for value in values] == [result.type for result in op.results]:
-            replace(op, values)
+    @rule(op(scf.ForOp).named("loop"))
+    def skip_loop(self, ctx: Context, loop: scf.ForOp) -> Outcome:
+        iterations = known_trip_count(loop, ctx)
+        return list(loop.iter_args) if iterations is not None and iterations <= 0 else "it may make an iteration"

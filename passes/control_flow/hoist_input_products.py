@@ -6,19 +6,17 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp, MatrixOperation, MatrixOperationAttr
-from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, replace
+from mlirt.passes.control_flow.region_rewriting import is_outside
 from mlirt.passes.layer_builder import LayerBuilder
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class HoistInputProductsPass(ModulePass):
+class HoistInputProductsPass(RulePass):
     """Multiply the whole sequence by a weight in front of the loop that multiplies one slice of it in each iteration.
 
     One large product is faster than many small ones, and the loop keeps only what depends on its state. A slice past
@@ -40,27 +38,20 @@ class HoistInputProductsPass(ModulePass):
 
     name = "hoist-input-products"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in control_ops(op):
-            if isinstance(loop, scf.ForOp | scf.WhileOp):
-                for inner in list(loop.regions[-1].block.ops):
-                    if isinstance(inner, MatrixMultiplyOp):
-                        _hoist(inner, loop, ctx)
-
-
-def _hoist(op: MatrixMultiplyOp, loop: scf.ForOp | scf.WhileOp, ctx: Context) -> None:
-    slice_ = op.lhs.owner
-    if not isinstance(slice_, GatherOp) or slice_.mode.data is not GatherMode.DEFAULT or rank(slice_.indices.type) != 0:
-        return
-    inside = (slice_.axis.value.data, op.lhs_op.data, op.rhs_op.data)
-    plain = inside[0] == 0 and rank(op.rhs.type) == 2 and inside[2] is not MatrixOperation.VECTOR
-    outside = is_outside(slice_.data, loop) and is_outside(op.rhs, loop)
-    is_row = inside[1] is MatrixOperation.VECTOR and rank(op.lhs.type) == 1
-    is_matrix = inside[1] is MatrixOperation.NONE and rank(op.lhs.type) == 2
-    if not (plain and outside and (is_row or is_matrix)):
-        return
-    before = LayerBuilder.in_front_of(loop, ctx, op)
-    weight = op.rhs if is_row else before.reshaped(op.rhs, [1, *dims(op.rhs.type)])
-    properties = {"lhs_op": MatrixOperationAttr(MatrixOperation.NONE), "rhs_op": op.rhs_op}
-    product = before.layer(MatrixMultiplyOp, [slice_.data, weight], properties)
-    replace(op, [LayerBuilder.in_front_of(op, ctx).slice_at(product, slice_.indices, 0)])
+    @rule(op(MatrixMultiplyOp, op(GatherOp, mode="default").shared().named("part"), ...).named("product"))
+    def hoist(self, ctx: Context, product: MatrixMultiplyOp, part: GatherOp) -> Outcome:
+        block, loop = product.parent, product.parent_op()
+        if block is None or not isinstance(loop, scf.ForOp | scf.WhileOp) or block is not loop.regions[-1].block:
+            return None
+        if not (is_outside(part.data, loop) and is_outside(product.rhs, loop)):
+            return "its sequence or its weight is computed in the loop"
+        is_row = product.lhs_op.data is MatrixOperation.VECTOR and rank(product.lhs.type) == 1
+        is_matrix = product.lhs_op.data is MatrixOperation.NONE and rank(product.lhs.type) == 2
+        is_weight = rank(product.rhs.type) == 2 and product.rhs_op.data is not MatrixOperation.VECTOR
+        if rank(part.indices.type) or part.axis.value.data or not is_weight or not (is_row or is_matrix):
+            return "it multiplies no row or matrix of a sequence by one matrix"
+        before = LayerBuilder.in_front_of(loop, ctx, product)
+        weight = product.rhs if is_row else before.reshaped(product.rhs, [1, *dims(product.rhs.type)])
+        properties = {"lhs_op": MatrixOperationAttr(MatrixOperation.NONE), "rhs_op": product.rhs_op}
+        whole = before.layer(MatrixMultiplyOp, [part.data, weight], properties)
+        return LayerBuilder.in_front_of(product, ctx).slice_at(whole, part.indices, 0)

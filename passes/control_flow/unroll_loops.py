@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.control_flow.known_trip_counts import known_number, known_trip_count
-from mlirt.passes.control_flow.region_rewriting import control_ops, copy_before, replace
+from mlirt.passes.control_flow.region_rewriting import copy_before, replace
 from mlirt.passes.options import option
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class UnrollLoopsPass(ModulePass):
+class UnrollLoopsPass(RulePass):
     """Write out a counted loop of at most `max-iterations` iterations and, all iterations together, at most `max-ops`
     ops.
 
@@ -42,16 +43,19 @@ class UnrollLoopsPass(ModulePass):
     max_iterations: int = option(8, at_least=0)
     max_ops: int = option(96, at_least=0)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in control_ops(op):
-            if isinstance(loop, scf.ForOp):
-                iterations = known_trip_count(loop, ctx)
-                size = sum(1 for _ in loop.body.walk())
-                if iterations is not None and iterations <= self.max_iterations and iterations * size <= self.max_ops:
-                    _unroll(loop, iterations, ctx)
+    @rule(op(scf.ForOp).named("loop"))
+    def unroll(self, ctx: Context, loop: scf.ForOp) -> Outcome:
+        iterations = known_trip_count(loop, ctx)
+        if iterations is None:
+            return "how often it iterates is known only to the run"
+        size = sum(1 for _ in loop.body.walk())
+        if iterations > self.max_iterations or iterations * size > self.max_ops:
+            return f"{iterations} iterations of {size} ops are more than max-iterations or max-ops"
+        return _unrolled(loop, iterations, ctx)
 
 
-def _unroll(loop: scf.ForOp, iterations: int, ctx: Context) -> None:
+def _unrolled(loop: scf.ForOp, iterations: int, ctx: Context) -> list[SSAValue]:
+    """The results of copies of the body, one behind another in front of the loop."""
     first, step = loop.lb, loop.step
     carried = list(loop.iter_args)
     for iteration in range(iterations):
@@ -64,7 +68,7 @@ def _unroll(loop: scf.ForOp, iterations: int, ctx: Context) -> None:
         block.insert_op_before(index, loop)
         carried = copy_before(loop.body.block, [index.result, *carried], loop)
         _read_constant(index, ctx)
-    replace(loop, carried)
+    return carried
 
 
 def _read_constant(index: arith.ConstantOp, ctx: Context) -> None:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp, IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import substitute
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import unit_view
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
 
 @dataclass(frozen=True)
-class EliminateConcatenationPass(ModulePass):
+class EliminateConcatenationPass(RulePass):
     """Mark the inputs of a concatenation that their producers may write straight into the result.
 
     Such an input is computed by a fused op and read by the concatenation alone. A concatenation of concatenations along
@@ -44,19 +40,31 @@ class EliminateConcatenationPass(ModulePass):
 
     views: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
-            if isinstance(inner, ConcatOp):
-                _flatten(inner)
-                for view in list(dict.fromkeys(value.owner for value in inner.inputs)):
-                    if isinstance(view, ViewOp):
-                        _compute_in_view(view)
-                flags = [_writes_in_place(value, self.views) for value in inner.inputs]
-                if any(flags):
-                    inner.in_place = flags
-                    applied(inner, f"{sum(flags)} of {len(flags)} inputs are written in place")
-                if not all(flags):
-                    declined(inner, f"{flags.count(False)} of {len(flags)} inputs are copied: {_WHY_COPIED}")
+    @rule(op(ConcatOp, inputs=some(op(ConcatOp).named("inner"))).named("outer"))
+    def flatten(self, m: Match, outer: ConcatOp, inner: ConcatOp) -> Outcome:
+        if inner.axis != outer.axis or not inner.output.has_one_use():
+            return "{inner} joins along another axis, or is joined twice"
+        outer.operands = [part for one in outer.inputs for part in (inner.inputs if one is inner.output else [one])]
+        outer.location = m.location()
+        return outer
+
+    @rule(op(ViewOp, op(PointwiseOp).named("producer")).named("view"))
+    def compute_in_view(self, m: Match, view: ViewOp, producer: PointwiseOp) -> Outcome:
+        places = unit_view(dims(view.output.type), dims(view.input.type))
+        if places is None or len(producer.outputs) != 1 or _asks_for_places(producer) or not _is_joined(view):
+            return None
+        accesses = [AccessAttr.of([substitute(index, places) for index in one.indices()]) for one in producer.access]
+        body = producer.detach_region(producer.body)
+        return m.insert(PointwiseOp(list(producer.inputs), accesses, [view.output.type], body))
+
+    @rule(op(ConcatOp).named("joined"))
+    def mark(self, m: Match, joined: ConcatOp) -> Outcome:
+        flags = tuple(_writes_in_place(value, self.views) for value in joined.inputs)
+        if flags == joined.in_place:
+            return None if all(flags) else f"{flags.count(False)} of {len(flags)} inputs are copied: {_WHY_COPIED}"
+        m.note = f"{sum(flags)} of {len(flags)} inputs are written in place"
+        joined.in_place = flags
+        return joined
 
 
 _WHY_COPIED = "inputs of the network, constants, views, or tensors with other readers"
@@ -70,39 +78,9 @@ def _writes_in_place(value: SSAValue, views: bool) -> bool:
     return isinstance(view, FusedOp) and not isinstance(view, ViewOp) and value.has_one_use()
 
 
-def _compute_in_view(view: ViewOp) -> None:
-    """Let the pointwise op behind a view iterate over the view's dimensions."""
-    op = view.input.owner
-    if not isinstance(op, PointwiseOp) or len(op.outputs) != 1 or not view.input.has_one_use():
-        return
-    places = unit_view(dims(view.output.type), dims(view.input.type))
-    if places is None or any(isinstance(inner, IndexOp) for inner in op.body.block.ops):
-        return
-    accesses = [AccessAttr.of([substitute(index, places) for index in access.indices()]) for access in op.access]
-    made = PointwiseOp(list(op.inputs), accesses, [view.output.type], op.detach_region(op.body))
-    made.location = fuse(op, view)
-    block = view.parent
-    assert block is not None
-    block.insert_op_before(made, view)
-    view.output.replace_all_uses_with(made.outputs[0])
-    block.erase_op(view)
-    op.detach()
-    op.erase()
+def _asks_for_places(producer: PointwiseOp) -> bool:
+    return any(isinstance(inner, IndexOp) for inner in producer.body.block.ops)
 
 
-def _flatten(op: ConcatOp) -> None:
-    """Take the inputs of joined inputs; they were visited before, so one level is enough."""
-    parts: list[SSAValue] = []
-    for value in op.inputs:
-        inner = value.owner
-        if isinstance(inner, ConcatOp) and inner.axis == op.axis and value.has_one_use() and inner.parent is op.parent:
-            parts += inner.inputs
-            op.location = fuse(inner, op)
-        else:
-            parts.append(value)
-    joined = [value.owner for value in op.inputs]
-    op.operands = parts
-    for inner in joined:
-        if isinstance(inner, ConcatOp) and inner.output.first_use is None:
-            inner.detach()
-            inner.erase()
+def _is_joined(view: ViewOp) -> bool:
+    return any(isinstance(use.operation, ConcatOp) for use in view.output.uses)

@@ -13,27 +13,35 @@ from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.scalar_bodies import append, tidy
-from mlirt.passes.remarks import applied
+from mlirt.passes.rules import op, some
 
 # The operands of each op before its extras, as `build` wants them, and the property that holds the extras' accesses.
 _SHAPES: dict[type[Operation], tuple[Callable[[Operation], list[SSAValue | Sequence[SSAValue]]], str]] = {
-    ConvolutionOp: (lambda op: list(op.operands[:2]), "access"),
-    MatmulOp: (lambda op: list(op.operands[:2]), "access"),
-    PackedMatmulOp: (lambda op: list(op.operands[:4]), "access"),
-    WindowOp: (lambda op: list(op.operands[:1]), "access"),
-    ReductionOp: (lambda op: [list(_reduction(op).inputs)], "extra_access"),
+    ConvolutionOp: (lambda one: list(one.operands[:2]), "access"),
+    MatmulOp: (lambda one: list(one.operands[:2]), "access"),
+    PackedMatmulOp: (lambda one: list(one.operands[:4]), "access"),
+    WindowOp: (lambda one: list(one.operands[:1]), "access"),
+    ReductionOp: (lambda one: [list(_reduction(one).inputs)], "extra_access"),
 }
 
 Accumulating = ConvolutionOp | MatmulOp | PackedMatmulOp | WindowOp | ReductionOp
 
 
-def _reduction(op: Operation) -> ReductionOp:
-    assert isinstance(op, ReductionOp)
-    return op
+def _reduction(found: Operation) -> ReductionOp:
+    assert isinstance(found, ReductionOp)
+    return found
+
+
+FUSIBLE = op(
+    PointwiseOp,
+    inputs=some(
+        op(Accumulating).named("producer").missing("it reads no result of a convolution, product, window or reduction")
+    ),
+).named("consumer")
+"""A pointwise op and one of those whose epilogue it may be."""
 
 
 def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:
@@ -45,20 +53,20 @@ def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:
 
 
 def epilogue_obstacle(consumer: PointwiseOp, producer: Accumulating) -> str | None:
-    """Why a pointwise op cannot end the op that computes what it reads, which is `{}`; None where it can."""
+    """Why a pointwise op cannot end the op that computes what it reads, which is `{producer}`; None where it can."""
     value = producer.results[0]
     if producer.parent is not consumer.parent:
-        return "{} is in another block"
+        return "{producer} is in another block"
     if len(consumer.outputs) != 1:
         return "it has several results"
     if {use.operation for use in value.uses} != {consumer}:
-        return "{} has other readers"
+        return "{producer} has other readers"
     if "pooling" in producer.properties:
-        return "{} pools its results"
+        return "{producer} pools its results"
     shape = dims(value.type)
     reads = [access for other, access in zip(consumer.inputs, consumer.access, strict=True) if other is value]
     in_place = shape == dims(consumer.outputs[0].type) and all(is_elementwise(access, shape) for access in reads)
-    return None if in_place else "it does not read {} element by element"
+    return None if in_place else "it does not read {producer} element by element"
 
 
 def extras_of(consumer: PointwiseOp, value: SSAValue) -> list[tuple[SSAValue, AccessAttr]]:
@@ -66,8 +74,8 @@ def extras_of(consumer: PointwiseOp, value: SSAValue) -> list[tuple[SSAValue, Ac
     return [pair for pair in zip(consumer.inputs, consumer.access, strict=True) if pair[0] is not value]
 
 
-def take_epilogue(producer: Accumulating, consumer: PointwiseOp) -> Accumulating:
-    """Put an op in the consumer's place that computes both; what the consumer also reads becomes its extra operands."""
+def with_epilogue(producer: Accumulating, consumer: PointwiseOp) -> Accumulating:
+    """An op that computes both, with the region of the producer; what the consumer also reads are extra operands."""
     value, block = producer.results[0], producer.epilogue.block
     added = extras_of(consumer, value)
     result = _last_value(block)
@@ -76,16 +84,7 @@ def take_epilogue(producer: Accumulating, consumer: PointwiseOp) -> Accumulating
     reads = list(zip(consumer.inputs, consumer.access, strict=True))
     append(block, consumer.body, [result if pair[0] is value else arguments[pair] for pair in reads])
     fused = _rebuilt(producer, consumer, added)
-    parent = consumer.parent
-    assert parent is not None
-    parent.insert_op_before(fused, consumer)
-    fused.results[0].name_hint = consumer.outputs[0].name_hint
-    consumer.outputs[0].replace_all_uses_with(fused.results[0])
-    parent.erase_op(consumer)
-    producer.detach()
-    producer.erase()
     tidy(fused.epilogue.block)
-    applied(fused)
     return fused
 
 
@@ -104,7 +103,6 @@ def _rebuilt(
         regions=[producer.detach_region(region) for region in list(producer.regions)],
     )
     fused.attributes = dict(producer.attributes)
-    fused.location = fuse(producer, consumer)
     return fused
 
 

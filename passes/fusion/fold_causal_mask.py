@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import yielded
 from mlirt.passes.fusion.scalar_bodies import tidy
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
 @dataclass(frozen=True)
-class FoldCausalMaskPass(ModulePass):
+class FoldCausalMaskPass(RulePass):
     """Skip the keys that a triangular mask hides, in place of computing their scores.
 
     The mask is a constant over queries and keys, added to the score (0, or a number of at most `hidden`) or choosing
@@ -45,26 +44,22 @@ class FoldCausalMaskPass(ModulePass):
 
     hidden: float = -10000.0
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
-            if isinstance(inner, AttentionOp) and inner.last_key is None:
-                self._fold(inner, ctx)
-
-    def _fold(self, op: AttentionOp, ctx: Context) -> None:
-        for masked in self._masked(op):
+    @rule(op(AttentionOp, last_key=None).named("attention"))
+    def fold(self, ctx: Context, attention: AttentionOp) -> Outcome:
+        obstacle = None
+        for masked in self._masked(attention):
             position = masked.extra + 3
-            reads = [str(index) for index in op.access.data[position].indices()]
-            wanted = [f"d{op.batch_rank}", f"d{op.batch_rank + 1}"]
-            array = array_of(op.operands[position], ctx)
+            reads = [str(index) for index in attention.access.data[position].indices()]
+            wanted = [f"d{attention.batch_rank}", f"d{attention.batch_rank + 1}"]
+            array = array_of(attention.operands[position], ctx)
             if array is None or [index for index in reads if index != "0"] != wanted or not masked.is_alone():
-                declined(op, "the mask is no constant of queries and keys, or serves something else too")
-                continue
-            offset = _triangle(self._visible(array, masked))
-            if offset is not None:
-                _take_mask(op, masked, offset)
-                applied(op)
-                return
-            declined(op, "the mask is not triangular")
+                obstacle = "the mask is no constant of queries and keys, or serves something else too"
+            elif (offset := _triangle(self._visible(array, masked))) is None:
+                obstacle = "the mask is not triangular"
+            else:
+                _take_mask(attention, masked, offset)
+                return attention
+        return obstacle
 
     def _visible(self, array: Array, masked: _Masked) -> Array | None:
         """Which keys count for which query; None where that is not clear."""
@@ -77,10 +72,10 @@ class FoldCausalMaskPass(ModulePass):
         clear = (numbers == 0) | (numbers <= self.hidden)
         return numbers == 0 if clear.all() else None
 
-    def _masked(self, op: AttentionOp) -> Iterator[_Masked]:
+    def _masked(self, attention: AttentionOp) -> Iterator[_Masked]:
         """The places where a mask may end the score: sums and choices that nothing but sums and conversions follow."""
-        arguments: list[SSAValue] = list(op.score.block.args)
-        waiting = [yielded(op.score)[0]]
+        arguments: list[SSAValue] = list(attention.score.block.args)
+        waiting = [yielded(attention.score)[0]]
         while waiting:
             made = _source(waiting.pop()).owner
             if isinstance(made, arith.AddfOp):
@@ -141,15 +136,15 @@ def _triangle(visible: Array | None) -> int | None:
     return offset if offset >= 0 and same else None
 
 
-def _take_mask(op: AttentionOp, masked: _Masked, offset: int) -> None:
+def _take_mask(attention: AttentionOp, masked: _Masked, offset: int) -> None:
     """Let the score go on without the mask."""
-    block = op.score.block
+    block = attention.score.block
     result = masked.op.results[0]
     result.replace_all_uses_with(masked.rest)
     tidy(block)
     block.erase_arg(block.args[masked.extra + 1])
     position = masked.extra + 3
-    accesses = [access for place, access in enumerate(op.access) if place != position]
-    op.operands = [value for place, value in enumerate(op.operands) if place != position]
-    op.properties["access"] = ArrayAttr(accesses)
-    op.properties["last_key"] = AccessAttr.of([iteration(op.batch_rank) + offset])
+    accesses = [access for place, access in enumerate(attention.access) if place != position]
+    attention.operands = [value for place, value in enumerate(attention.operands) if place != position]
+    attention.properties["access"] = ArrayAttr(accesses)
+    attention.properties["last_key"] = AccessAttr.of([iteration(attention.batch_rank) + offset])

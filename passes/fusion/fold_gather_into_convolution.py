@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
@@ -17,13 +16,11 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.fused.gathered_channels import gathered_channels
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 _CHANNEL = iteration(1)
 
@@ -32,7 +29,7 @@ _MAX_SPARED_CHANNELS = 32
 
 
 @dataclass(frozen=True)
-class FoldGatherIntoConvolutionPass(ModulePass):
+class FoldGatherIntoConvolutionPass(RulePass):
     """Select the channels of a convolution's kernel and bias, in place of those of its result.
 
     The convolution has one group and constant weights, nothing else reads its result, and what its epilogue reads
@@ -52,61 +49,43 @@ class FoldGatherIntoConvolutionPass(ModulePass):
 
     name = "fold-gather-into-convolution"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    @rule(op(GatherOp, data=op(ConvolutionOp).named("convolution")).named("gather"))
+    def fold(self, m: Match, ctx: Context, gather: GatherOp, convolution: ConvolutionOp) -> Outcome:
         store = weights_of(ctx)
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, GatherOp) and isinstance(inner.data.owner, ConvolutionOp):
-                    _fold(inner, inner.data.owner, store)
+        channels = gathered_channels(gather, store)
+        if channels is None:
+            return "it does not gather whole channels by known numbers"
+        if (reason := _obstacle(convolution, channels)) is not None:
+            return reason
+        extras = [
+            _selected(value, access.indices().index(_CHANNEL), channels, store) if _moves(access) else value
+            for value, access in _extras(convolution)
+        ]
+        made = ConvolutionOp.create(
+            operands=[convolution.input, _selected(convolution.kernel, 0, channels, store), *extras],
+            result_types=[gather.output.type],
+            properties={**convolution.properties, "merged_groups": IntegerAttr(1, i64)},
+            attributes=dict(convolution.attributes),
+            regions=[convolution.detach_region(convolution.epilogue)],
+        )
+        return m.insert(made, before=convolution)
 
 
-def _fold(op: GatherOp, convolution: ConvolutionOp, store: WeightStore) -> None:
-    channels = gathered_channels(op, store)
-    if channels is None:
-        return
-    reason = _obstacle(op, convolution, channels)
-    if reason is not None:
-        declined(op, reason, convolution)
-        return
-    extras = [
-        _selected(value, access.indices().index(_CHANNEL), channels, store) if _moves(access) else value
-        for value, access in _extras(convolution)
-    ]
-    made = ConvolutionOp.create(
-        operands=[convolution.input, _selected(convolution.kernel, 0, channels, store), *extras],
-        result_types=[op.output.type],
-        properties={**convolution.properties, "merged_groups": IntegerAttr(1, i64)},
-        attributes=dict(convolution.attributes),
-        regions=[convolution.detach_region(convolution.epilogue)],
-    )
-    made.location = fuse(convolution, op)
-    assert op.parent is not None
-    op.parent.insert_op_before(made, convolution)
-    made.output.name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(made.output)
-    applied(made)
-    for old in (op, convolution):
-        old.detach()
-        old.erase()
-
-
-def _obstacle(op: GatherOp, convolution: ConvolutionOp, channels: Sequence[int]) -> str | None:
+def _obstacle(convolution: ConvolutionOp, channels: Sequence[int]) -> str | None:
     """Why a convolution cannot compute the channels in that order, as a remark."""
-    if convolution.parent is not op.parent or not convolution.output.has_one_use():
-        return "{} has other readers"
     if convolution.groups.value.data != 1 or convolution.transposed.value.data:
-        return "the channels of {} are computed in groups"
+        return "the channels of {convolution} are computed in groups"
     if _spared(convolution) > _MAX_SPARED_CHANNELS:
-        return "{} leaves out the zeros between its groups, as their channels stand together"
+        return "{convolution} leaves out the zeros between its groups, as their channels stand together"
     if len(set(channels)) < len(channels):
         return "a channel is taken twice"
     if any(isinstance(inner, IndexOp) for inner in convolution.epilogue.block.ops):
-        return "what {} computes depends on the position"
+        return "what {convolution} computes depends on the position"
     moved = [(value, access) for value, access in _extras(convolution) if _moves(access)]
     if not all(isinstance(value.owner, ConstantOp) for value in (convolution.kernel, *(value for value, _ in moved))):
-        return "{} reads an operand along channels that is not constant"
+        return "{convolution} reads an operand along channels that is not constant"
     fits = all(_along_channels(access) == [_CHANNEL] for _, access in moved)
-    return None if fits else "{} does not read an operand channel by channel"
+    return None if fits else "{convolution} does not read an operand channel by channel"
 
 
 def _spared(convolution: ConvolutionOp) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
@@ -20,11 +18,11 @@ from mlirt.dialects.locations import fuse
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import compose, iteration_dims
 from mlirt.passes.fusion.view_composition import through_view
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FoldMovesIntoAttentionPass(ModulePass):
+class FoldMovesIntoAttentionPass(RulePass):
     """Let attention read what its operands were copied from, and write its result in the order that is wanted.
 
     The splitting into heads, a reshape and a transpose, so costs nothing, nor does the joining. An operand is read in
@@ -45,36 +43,52 @@ class FoldMovesIntoAttentionPass(ModulePass):
 
     name = "fold-moves-into-attention"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
-            if isinstance(inner, AttentionOp):
-                _fold_operands(inner)
-                _fold_result(inner)
+    @rule(op(AttentionOp).named("attention"))
+    def read_in_place(self, m: Match, attention: AttentionOp) -> Outcome:
+        heads = [attention.batch_rank + 2, attention.batch_rank + 2, attention.batch_rank + 3]
+        obstacle = None
+        for position, (value, own) in enumerate(zip(attention.operands, attention.access, strict=True)):
+            found = _before(value, own, attention)
+            if found is None:
+                continue
+            source, access = found
+            if position < len(heads) and not _keeps_neighbours(access, own, f"d{heads[position]}"):
+                obstacle = f"neighbours along a head of operand {position} would not be neighbours in memory"
+                continue
+            m.note = f"operand {position} is read where it lies"
+            mover = value.owner
+            attention.operands[position] = source
+            attention.properties["access"] = ArrayAttr(_replaced(attention.access.data, position, access))
+            if isinstance(mover, PointwiseOp) and mover.outputs[0].first_use is None:
+                attention.location = fuse(mover, attention)
+            if isinstance(mover, Operation):
+                m.drop(mover)
+            return attention
+        return obstacle
+
+    @rule(op(PointwiseOp, op(AttentionOp).named("attention")).named("reader"))
+    def write_in_order(self, m: Match, reader: PointwiseOp, attention: AttentionOp) -> Outcome:
+        transposed = _order_of(reader, attention) if is_identity(reader.body) else None
+        if transposed is None:
+            return "{attention} is read by more than a transpose"
+        before = attention.axes()
+        properties = {**attention.properties, "order": integer_list([before[axis] for axis in transposed])}
+        properties.pop("operandSegmentSizes", None)
+        made = AttentionOp.build(
+            operands=[*attention.operands[:3], list(attention.extras)],
+            properties=properties,
+            result_types=[reader.outputs[0].type],
+            regions=[attention.detach_region(attention.score)],
+        )
+        m.note = "the result has the order of the transpose behind it"
+        return m.insert(made, before=attention)
 
 
-def _fold_operands(op: AttentionOp) -> None:
-    head = [op.batch_rank + 2, op.batch_rank + 2, op.batch_rank + 3]
-    for position in range(len(op.operands)):
-        while (found := _before(op.operands[position], op.access.data[position], op)) is not None:
-            value, access = found
-            if position < len(head) and not _keeps_neighbours(access, op.access.data[position], f"d{head[position]}"):
-                declined(op, f"neighbours along a head of operand {position} would not be neighbours in memory")
-                break
-            applied(op, f"operand {position} is read where it lies")
-            mover = op.operands[position].owner
-            op.operands[position] = value
-            op.properties["access"] = ArrayAttr(_replaced(op.access.data, position, access))
-            if isinstance(mover, ViewOp | PointwiseOp) and mover.results[0].first_use is None:
-                op.location = fuse(mover, op) if isinstance(mover, PointwiseOp) else op.location
-                mover.detach()
-                mover.erase()
-
-
-def _before(value: SSAValue, access: AccessAttr, op: AttentionOp) -> tuple[SSAValue, AccessAttr] | None:
+def _before(value: SSAValue, access: AccessAttr, attention: AttentionOp) -> tuple[SSAValue, AccessAttr] | None:
     """What a value was copied or viewed from, and how to read that instead."""
     owner = value.owner
     if isinstance(owner, ViewOp):
-        space = (*op.batch, op.queries, op.keys, op.depth, op.columns)
+        space = (*attention.batch, attention.queries, attention.keys, attention.depth, attention.columns)
         extents = {f"d{axis}": extent for axis, extent in enumerate(space)}
         indices = through_view(dims(owner.input.type), dims(value.type), access.indices(), extents)
         return None if indices is None else (owner.input, AccessAttr.of(indices))
@@ -98,40 +112,9 @@ def _replaced(accesses: Sequence[AccessAttr], position: int, access: AccessAttr)
     return [*accesses[:position], access, *accesses[position + 1 :]]
 
 
-def _fold_result(op: AttentionOp) -> None:
-    """Take the order that a transpose, the only reader, gives the result."""
-    uses = [use.operation for use in op.output.uses]
-    reader = uses[0] if len(uses) == 1 else None
-    if not isinstance(reader, PointwiseOp) or len(reader.inputs) != 1 or not is_identity(reader.body):
-        return
-    transposed = _order_of(reader, op)
-    if transposed is None:
-        return
-    before = op.axes()
-    order = [before[axis] for axis in transposed]
-    properties = {**op.properties, "order": integer_list(order)}
-    properties.pop("operandSegmentSizes", None)
-    made = AttentionOp.build(
-        operands=[*op.operands[:3], list(op.extras)],
-        properties=properties,
-        result_types=[reader.outputs[0].type],
-        regions=[op.detach_region(op.score)],
-    )
-    made.location = fuse(op, reader)
-    applied(made, "the result has the order of the transpose behind it")
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(made, op)
-    made.output.name_hint = reader.outputs[0].name_hint
-    reader.outputs[0].replace_all_uses_with(made.output)
-    for old in (reader, op):
-        old.detach()
-        old.erase()
-
-
-def _order_of(reader: PointwiseOp, op: AttentionOp) -> list[int] | None:
+def _order_of(reader: PointwiseOp, attention: AttentionOp) -> list[int] | None:
     """For each axis of a transpose's result, the axis of attention's result that it is; None for other moves."""
-    sizes = dims(op.output.type)
+    sizes = dims(attention.output.type)
     if len(reader.outputs) != 1 or len(dims(reader.outputs[0].type)) != len(sizes):
         return None
     indices = reader.access.data[0].indices()

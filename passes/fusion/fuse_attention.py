@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, ModuleOp
-from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Attribute, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise, iteration
 from mlirt.dialects.fused.attention import AttentionOp
@@ -17,17 +15,71 @@ from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import YieldOp, yielded
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float, rank
 from mlirt.passes.fusion.scalar_bodies import tidy
 from mlirt.passes.options import option
-from mlirt.passes.remarks import applied, declined, missed
+from mlirt.passes.rules import Match, Outcome, RulePass, op, repeated, rule
+
+
+def _keeps_weights(found: PointwiseOp) -> bool:
+    """Whether an op behind a softmax converts the weights, or replaces not-a-number in them."""
+    return _converts(found) or _replaces_nan(found)
+
+
+def _converts(found: PointwiseOp) -> bool:
+    """Whether an op only converts each element to another floating-point type."""
+    return _is_in_place(found) and _is_conversion(found.body)
+
+
+def _is_in_place(found: PointwiseOp) -> bool:
+    one = len(found.inputs) == len(found.outputs) == 1
+    return one and is_elementwise(found.access.data[0], dims(found.outputs[0].type))
+
+
+def _is_conversion(region: Region) -> bool:
+    return len(region.block.args) == 1 and _source(yielded(region)[0]) is region.block.args[0]
+
+
+def _source(value: SSAValue) -> SSAValue:
+    """What a value is before conversions between floating-point types."""
+    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
+        value = value.owner.input
+    return value
+
+
+def _replaces_nan(found: PointwiseOp) -> bool:
+    """Whether an op gives zero for not-a-number, and every other element as it is."""
+    if not _is_in_place(found):
+        return False
+    element, chosen = found.body.block.args[0], _source(yielded(found.body)[0]).owner
+    if not isinstance(chosen, arith.SelectOp) or not isinstance(test := chosen.cond.owner, arith.CmpfOp):
+        return False
+    same = _source(test.lhs) is element and _source(test.rhs) is element
+    predicate = list(arith.CMPF_COMPARISON_OPERATIONS)[test.predicate.value.data]
+    return same and predicate in ("une", "uno") and _is_zero(chosen.lhs) and _source(chosen.rhs) is element
+
+
+def _is_zero(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr) and owner.value.value.data == 0
+
+
+NO_SOFTMAX = "what stands before it is no softmax"
+FIRST = op(MatmulOp).named("first").missing("no product computes the scores for this softmax")
+SOFTMAX = (
+    op(SoftmaxOp, FIRST, ..., log=False)
+    .where(lambda found: found.axis.value.data == rank(found.input.type) - 1, "the softmax does not run along the keys")
+    .named("softmax")
+    .missing(NO_SOFTMAX)
+)
+WEIGHTS = repeated(
+    lambda inner: op(PointwiseOp, inner).where(_keeps_weights, NO_SOFTMAX).collected("between"), SOFTMAX, least=0
+)
 
 
 @dataclass(frozen=True)
-class FuseAttentionPass(ModulePass):
+class FuseAttentionPass(RulePass):
     """Compute the product of queries and keys, its softmax and the product with the values in one op.
 
     What the first product's epilogue does (scale, mask, bias) becomes the score; roundings of scores and weights to
@@ -54,125 +106,31 @@ class FuseAttentionPass(ModulePass):
     multiple: int = option(1, at_least=1)
     elements: tuple[str, ...] = ("float16", "bfloat16")
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, MatmulOp):
-                    self._fuse(inner)
+    @rule(op(MatmulOp, WEIGHTS, ...).named("second"))
+    def fuse(
+        self, m: Match, first: MatmulOp, softmax: SoftmaxOp, between: tuple[PointwiseOp, ...] | None, second: MatmulOp
+    ) -> Outcome:
+        conversions = between or ()
+        if second.transpose_lhs.value.data or second.extras or not _is_conversion(second.epilogue):
+            return "its left operand is transposed, or it has an epilogue"
+        if not all(one.results[0].has_one_use() for one in (first, softmax, *conversions)):
+            return "scores or weights are read twice"
+        same_batch = dims(first.output.type)[:-2] == dims(second.output.type)[:-2]
+        if not same_batch or not is_float(first.epilogue.block.args[0].type):
+            return "the two products have other batches"
+        if not self._is_narrow(first, second):
+            return f"no kernel for heads of this width or type (most-width={self.most_width})"
+        return m.insert(_attention(first, second, zero_masked=any(map(_replaces_nan, conversions))))
 
-    def _fuse(self, second: MatmulOp) -> None:
-        parts = _parts_before(second)
-        if isinstance(parts, str):
-            missed(second, parts)
-            return
-        if not self._is_narrow(parts):
-            declined(second, f"no kernel for heads of this width or type (most-width={self.most_width})")
-            return
-        made = _attention(parts)
-        applied(made)
-        block = second.parent
-        assert block is not None
-        block.insert_op_before(made, second)
-        made.output.name_hint = second.output.name_hint
-        second.output.replace_all_uses_with(made.output)
-        for op in (second, *parts.between, parts.softmax, parts.first):
-            op.detach()
-            op.erase(safe_erase=False)
-
-    def _is_narrow(self, parts: _Parts) -> bool:
-        widths = (_depth(parts.first), dims(parts.second.output.type)[-1])
+    def _is_narrow(self, first: MatmulOp, second: MatmulOp) -> bool:
+        widths = (_depth(first), dims(second.output.type)[-1])
         known = all(isinstance(width, int) and 0 < width <= self.most_width for width in widths)
         known = known and widths[1] % self.multiple == 0
-        operands = (parts.first.lhs, parts.first.rhs, parts.second.rhs)
+        operands = (first.lhs, first.rhs, second.rhs)
         return known and all(element_name(element_of(value.type)) in self.elements for value in operands)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The two products, the softmax, and the pointwise ops behind it; `guarded`: one of them replaces not-a-number."""
-
-    first: MatmulOp
-    softmax: SoftmaxOp
-    between: tuple[PointwiseOp, ...]
-    second: MatmulOp
-    guarded: bool
-
-
-def _parts_before(second: MatmulOp) -> _Parts | str:
-    """The parts of attention that end with a product, or why there are none."""
-    if second.transpose_lhs.value.data or second.extras or not _is_conversion(second.epilogue):
-        return "its left operand is transposed, or it has an epilogue"
-    between: list[PointwiseOp] = []
-    guarded, weights = False, second.lhs
-    while isinstance(op := weights.owner, PointwiseOp):
-        guards = _replaces_nan(op)
-        if not _is_only_for(weights, second) or not (guards or _converts(op)):
-            return "what stands before it is no softmax"
-        guarded |= guards
-        between.append(op)
-        weights = op.inputs[0]
-    softmax = weights.owner
-    if not isinstance(softmax, SoftmaxOp):
-        return "what stands before it is no softmax"
-    if not _is_along_keys(softmax) or not _is_only_for(weights, second):
-        return "the softmax does not run along the keys, or its weights have other readers"
-    first = softmax.input.owner
-    if not isinstance(first, MatmulOp) or not _is_only_for(softmax.input, second):
-        return "no product computes the scores for this softmax alone"
-    same_batch = dims(first.output.type)[:-2] == dims(second.output.type)[:-2]
-    fits = same_batch and is_float(first.epilogue.block.args[0].type)
-    return _Parts(first, softmax, tuple(between), second, guarded) if fits else "the two products have other batches"
-
-
-def _is_only_for(value: SSAValue, second: MatmulOp) -> bool:
-    """Whether one op reads a value, in the block of the second product."""
-    return value.has_one_use() and isinstance(value.owner, Operation) and value.owner.parent is second.parent
-
-
-def _is_along_keys(op: SoftmaxOp) -> bool:
-    return not op.log.value.data and op.axis.value.data == rank(op.input.type) - 1
-
-
-def _converts(op: PointwiseOp) -> bool:
-    """Whether an op only converts each element to another floating-point type."""
-    return _is_in_place(op) and _is_conversion(op.body)
-
-
-def _is_in_place(op: PointwiseOp) -> bool:
-    one = len(op.inputs) == len(op.outputs) == 1
-    return one and is_elementwise(op.access.data[0], dims(op.outputs[0].type))
-
-
-def _is_conversion(region: Region) -> bool:
-    return len(region.block.args) == 1 and _source(yielded(region)[0]) is region.block.args[0]
-
-
-def _source(value: SSAValue) -> SSAValue:
-    """What a value is before conversions between floating-point types."""
-    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
-        value = value.owner.input
-    return value
-
-
-def _replaces_nan(op: PointwiseOp) -> bool:
-    """Whether an op gives zero for not-a-number, and every other element as it is."""
-    if not _is_in_place(op):
-        return False
-    element, chosen = op.body.block.args[0], _source(yielded(op.body)[0]).owner
-    if not isinstance(chosen, arith.SelectOp) or not isinstance(test := chosen.cond.owner, arith.CmpfOp):
-        return False
-    same = _source(test.lhs) is element and _source(test.rhs) is element
-    predicate = list(arith.CMPF_COMPARISON_OPERATIONS)[test.predicate.value.data]
-    return same and predicate in ("une", "uno") and _is_zero(chosen.lhs) and _source(chosen.rhs) is element
-
-
-def _is_zero(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr) and owner.value.value.data == 0
-
-
-def _attention(parts: _Parts) -> AttentionOp:
-    first, second = parts.first, parts.second
+def _attention(first: MatmulOp, second: MatmulOp, *, zero_masked: bool) -> AttentionOp:
     batch = dims(second.output.type)[:-2]
     query, key, depth, column = (len(batch) + place for place in range(4))
     left = (depth, query) if first.transpose_lhs.value.data else (query, depth)
@@ -184,21 +142,19 @@ def _attention(parts: _Parts) -> AttentionOp:
         _access(second.rhs, batch, values),
         *first.access,
     ]
-    made = AttentionOp(
+    return AttentionOp(
         (first.lhs, first.rhs, second.rhs),
         access,
         (dims(first.output.type)[-1], _depth(first)),
         second.output.type,
         _score(first),
         list(first.extras),
-        zero_masked=parts.guarded,
+        zero_masked=zero_masked,
     )
-    made.location = fuse(first, parts.softmax, *parts.between, second)
-    return made
 
 
-def _depth(op: MatmulOp) -> Dim:
-    return dims(op.lhs.type)[-2 if op.transpose_lhs.value.data else -1]
+def _depth(product: MatmulOp) -> Dim:
+    return dims(product.lhs.type)[-2 if product.transpose_lhs.value.data else -1]
 
 
 def _access(value: SSAValue, batch: Sequence[Dim], axes: tuple[int, int]) -> AccessAttr:
@@ -225,23 +181,23 @@ def _score(first: MatmulOp) -> Region:
         value = converted.result
     block.erase_op(last)
     block.add_op(YieldOp(operands=[[value]]))
-    for op in list(block.ops):
-        if isinstance(op, arith.DivfOp):
-            _multiply(op)
+    for scalar in list(block.ops):
+        if isinstance(scalar, arith.DivfOp):
+            _multiply(scalar)
     tidy(block)
     return region
 
 
-def _multiply(op: arith.DivfOp) -> None:
+def _multiply(division: arith.DivfOp) -> None:
     """Multiply by one over the divisor where that is a number: every score is divided by it."""
-    divisor = op.rhs.owner
+    divisor = division.rhs.owner
     if not isinstance(divisor, arith.ConstantOp) or not isinstance(divisor.value, FloatAttr):
         return
-    number, block = divisor.value.value.data, op.parent
+    number, block = divisor.value.value.data, division.parent
     if number == 0 or block is None:
         return
     inverse = arith.ConstantOp(FloatAttr(1 / number, divisor.value.type))
-    product = arith.MulfOp(op.lhs, inverse.result)
-    block.insert_ops_before([inverse, product], op)
-    op.result.replace_all_uses_with(product.result)
-    block.erase_op(op)
+    product = arith.MulfOp(division.lhs, inverse.result)
+    block.insert_ops_before([inverse, product], division)
+    division.result.replace_all_uses_with(product.result)
+    block.erase_op(division)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.concat import ConcatOp
@@ -16,19 +13,17 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.resize import ResizeOp
+from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.weights import WeightStore
 from mlirt.passes.fusion.channel_moves import channels_of, is_move, moves_before
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 _OF_IMAGES = (PointwiseOp, WindowOp, ConcatOp, ResizeOp, GatherOp)
 
 
 @dataclass(frozen=True)
-class FuseChannelShufflesPass(ModulePass):
+class FuseChannelShufflesPass(RulePass):
     """Gather channels once, where views and transposing copies have put them into another order.
 
     The image comes from convolutions, perhaps by way of poolings and elementwise work, so that its channels may lie in
@@ -49,19 +44,27 @@ class FuseChannelShufflesPass(ModulePass):
 
     name = "fuse-channel-shuffles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            _fuse(block, weights_of(ctx))
+    again = False  # a chain is looked at as a whole
 
+    @rule(op(ViewOp | PointwiseOp).named("last"))
+    def gather(self, m: Match, ctx: Context, last: ViewOp | PointwiseOp) -> Outcome:
+        import numpy as np
 
-def _fuse(block: Block, store: WeightStore) -> None:
-    convolved = _convolved(block)
-    for op in list(block.ops):
-        if op.parent is None or not is_move(op) or _goes_on(op):
-            continue
-        chain = moves_before(op)
-        while chain and not _fuse_chain(chain, convolved, store):
+        if not is_move(last) or _goes_on(last):
+            return None
+        chain, obstacle = moves_before(last), None
+        while chain:
+            moved = _selected(chain, m.analysis(_convolved))
+            if isinstance(moved, tuple):
+                source, channels = moved
+                m.replaces(chain[-1])
+                m.drop(*chain[:-1])
+                array = np.array(channels, np.int64)
+                indices = m.insert(ConstantOp.from_array(array, weights_of(ctx), "channels"), *chain)
+                return m.insert(GatherOp(source, indices.output, chain[-1].results[0].type, axis=1), *chain)
+            obstacle = obstacle or moved
             chain.pop()
+        return obstacle
 
 
 def _goes_on(op: Operation) -> bool:
@@ -73,51 +76,22 @@ def _goes_on(op: Operation) -> bool:
 def _convolved(block: Block) -> set[SSAValue]:
     """What convolutions give, also behind ops that keep the blocks of their operands."""
     found: set[SSAValue] = set()
-    for op in block.ops:
-        if isinstance(op, ConvolutionOp) or (
-            isinstance(op, _OF_IMAGES) and any(value in found for value in op.operands)
+    for one in block.ops:
+        if isinstance(one, ConvolutionOp) or (
+            isinstance(one, _OF_IMAGES) and any(value in found for value in one.operands)
         ):
-            found.update(op.results)
+            found.update(one.results)
     return found
 
 
-def _fuse_chain(chain: list[Operation], convolved: set[SSAValue], store: WeightStore) -> bool:
+def _selected(chain: list[Operation], convolved: set[SSAValue]) -> tuple[SSAValue, list[int]] | str | None:
+    """The image of which a chain of moves selects channels, and those channels; or why they are not gathered."""
     moved = channels_of(chain)
     if moved is None:
-        return False
+        return None
     source, channels = moved
     if channels == list(range(channels[0], channels[0] + len(channels))):
-        return False
-    last = chain[-1]
+        return None
     if source not in convolved:
-        declined(last, "the channels come from no convolution, so that they lie in no blocks")
-        return False
-    if len(set(channels)) < len(channels):
-        declined(last, "a channel is taken twice")
-        return False
-    _replace(chain, source, channels, store)
-    return True
-
-
-def _replace(chain: list[Operation], source: SSAValue, channels: list[int], store: WeightStore) -> None:
-    import numpy as np
-
-    last, location = chain[-1], fuse(*chain)
-    block = last.parent
-    assert block is not None
-    indices = ConstantOp.from_array(np.array(channels, np.int64), store, "channels", location)
-    made = GatherOp(source, indices.output, last.results[0].type, axis=1)
-    made.location = location
-    block.insert_ops_before([indices, made], last)
-    made.output.name_hint = last.results[0].name_hint
-    last.results[0].replace_all_uses_with(made.output)
-    applied(made)
-    _erase_unread(reversed(chain))
-
-
-def _erase_unread(ops: Iterable[Operation]) -> None:
-    for op in ops:
-        if op.results[0].first_use is not None:
-            return
-        op.detach()
-        op.erase()
+        return "the channels come from no convolution, so that they lie in no blocks"
+    return moved if len(set(channels)) == len(channels) else "a channel is taken twice"

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise, iteration
 from mlirt.dialects.fused.fused_op import IndexOp
@@ -18,22 +15,21 @@ from mlirt.dialects.fused.scalar_builder import compute_type, conversion_region
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor, with_dims
 from mlirt.passes.fusion.epilogues import reads_in_place
 from mlirt.passes.fusion.scalar_bodies import append, tidy, work
 from mlirt.passes.fusion.view_composition import axis_groups
 from mlirt.passes.options import option
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
 Rows = SoftmaxOp | NormalizationOp
 _Read = tuple[SSAValue, AccessAttr]
+ROWS = op(Rows).named("rows")
 
 
 @dataclass(frozen=True)
-class FuseRowElementwisePass(ModulePass):
+class FuseRowElementwisePass(RulePass):
     """Compute what follows a softmax or a normalisation element by element in its launch, also behind a reshape.
 
     Nobody else may read the result. Other operands, at most `max-extras`, are read element by element or broadcast;
@@ -55,54 +51,40 @@ class FuseRowElementwisePass(ModulePass):
     max_extras: int = option(6, at_least=0)
     most_work: int = option(0, at_least=0)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, PointwiseOp) and len(inner.outputs) == 1:
-                    self._fuse(inner)
-
-    def _fuse(self, consumer: PointwiseOp) -> None:
-        for value in dict.fromkeys(consumer.inputs):
-            rows = _rows_of(value)
-            if rows is None:
-                continue
-            found = self._extras(consumer, value, rows)
-            if not isinstance(found, str):
-                _replace(consumer, value, rows, found)
-                return
-            declined(consumer, found, rows)
+    @rule(op(PointwiseOp, inputs=some(ROWS | op(ViewOp, ROWS).named("view"))).named("consumer"))
+    def fuse(self, m: Match, consumer: PointwiseOp, rows: Rows, view: ViewOp | None) -> Outcome:
+        value = rows.output if view is None else view.output
+        extras = self._extras(consumer, value, rows)
+        if isinstance(extras, str):
+            return extras
+        for other, _ in extras:
+            if isinstance(other.owner, ViewOp) and other.owner.parent is None:
+                m.insert(other.owner, consumer)
+        result = with_dims(consumer.outputs[0].type, dims(rows.output.type))
+        made = m.insert(_ended(rows, consumer, value, extras, result), rows, consumer)
+        return made if view is None else m.insert(ViewOp(made.results[0], consumer.outputs[0].type), consumer)
 
     def _extras(self, consumer: PointwiseOp, value: SSAValue, rows: Rows) -> list[_Read] | str:
         """What else the consumer reads, over the dimensions of the rows; or why it cannot end them."""
         shape, before = dims(value.type), dims(rows.output.type)
         reads = list(zip(consumer.inputs, consumer.access, strict=True))
-        if rows.parent is not consumer.parent:
-            return "{} is in another block"
-        if any({use.operation for use in one.uses} - {consumer, value.owner} for one in (value, rows.output)):
-            return "{} has other readers"
+        if len(consumer.outputs) != 1:
+            return "it has several results"
         if shape != dims(consumer.outputs[0].type) or not all(is_elementwise(a, shape) for v, a in reads if v is value):
-            return "it does not read {} element by element"
+            return "it does not read {rows} element by element"
         if any(isinstance(inner, IndexOp) for inner in consumer.body.block.ops):
             return "what it computes depends on the position"
         cost = work(consumer.body)
         if 0 < self.most_work < cost and rank(rows.output.type) - 1 in _row_axes(rows):
-            return f"{{}} has rows along memory, and {cost} instructions are more than {self.most_work} (most-work)"
+            return f"{{rows}} has rows along memory, and {cost} instructions are more than {self.most_work} (most-work)"
         others = [read for read in reads if read[0] is not value]
         if len(others) > self.max_extras:
-            return f"{{}} would have {len(others)} extra operands, more than {self.max_extras}"
+            return f"{{rows}} would have {len(others)} extra operands, more than {self.max_extras}"
         if not all(reads_in_place(access) for _, access in others):
             return "another operand is transposed or sliced"
         moved = [_reshaped(read, before, shape) for read in others]
         found = [one for one in moved if one is not None]
         return found if len(found) == len(moved) else "another operand is not broadcast along what a reshape joins"
-
-
-def _rows_of(value: SSAValue) -> Rows | None:
-    """The softmax or normalisation that computes a value, or of which it is a view."""
-    owner = value.owner
-    if isinstance(owner, ViewOp):
-        owner = owner.input.owner
-    return owner if isinstance(owner, Rows) else None
 
 
 def _row_axes(rows: Rows) -> Sequence[int]:
@@ -145,32 +127,6 @@ def _axes(index: Dim, rank: int) -> list[int]:
     return [axis for axis in range(rank) if index == iteration(axis)]
 
 
-def _replace(consumer: PointwiseOp, value: SSAValue, rows: Rows, extras: Sequence[_Read]) -> None:
-    """Put the rows with the consumer's body, and a view where one was between, in the consumer's place."""
-    block = consumer.parent
-    assert block is not None
-    for other, _ in extras:
-        if isinstance(other.owner, ViewOp) and other.owner.parent is None:
-            other.owner.location = consumer.location
-            block.insert_op_before(other.owner, consumer)
-    result = with_dims(consumer.outputs[0].type, dims(rows.output.type))
-    made = _ended(rows, consumer, value, extras, result)
-    made.location = fuse(rows, consumer)
-    block.insert_op_before(made, consumer)
-    last: Operation = made
-    if isinstance(value.owner, ViewOp):
-        last = ViewOp(made.results[0], consumer.outputs[0].type)
-        last.location = consumer.location
-        block.insert_op_before(last, consumer)
-    last.results[0].name_hint = consumer.outputs[0].name_hint
-    consumer.outputs[0].replace_all_uses_with(last.results[0])
-    view = value.owner
-    for old in (consumer, *((view,) if isinstance(view, ViewOp) else ()), rows):
-        old.detach()
-        old.erase(safe_erase=False)
-    applied(made)
-
-
 def _ended(rows: Rows, consumer: PointwiseOp, value: SSAValue, extras: Sequence[_Read], result: Attribute) -> Operation:
     """The rows with the consumer's body behind them, without a place."""
     if isinstance(rows, SoftmaxOp):
@@ -179,36 +135,36 @@ def _ended(rows: Rows, consumer: PointwiseOp, value: SSAValue, extras: Sequence[
 
 
 def _ended_softmax(
-    op: SoftmaxOp, consumer: PointwiseOp, value: SSAValue, extras: Sequence[_Read], result: Attribute
+    rows: SoftmaxOp, consumer: PointwiseOp, value: SSAValue, extras: Sequence[_Read], result: Attribute
 ) -> SoftmaxOp:
-    old = op.epilogue
+    old = rows.epilogue
     if old is None:
-        element = element_of(op.output.type)
+        element = element_of(rows.output.type)
         epilogue = conversion_region(compute_type(element), element)
     else:
-        epilogue = op.detach_region(old)
+        epilogue = rows.detach_region(old)
     block = epilogue.block
     arguments = [block.insert_arg(element_of(other.type), len(block.args)) for other, _ in extras]
     _append(block, consumer, value, arguments)
     values, access = [other for other, _ in extras], [one for _, one in extras]
     made = SoftmaxOp(
-        op.input,
-        op.axis.value.data,
-        bool(op.log.value.data),
-        extras=[*op.extras, *values],
-        access=[*op.access, *access],
+        rows.input,
+        rows.axis.value.data,
+        bool(rows.log.value.data),
+        extras=[*rows.extras, *values],
+        access=[*rows.access, *access],
         result=result,
         epilogue=epilogue,
     )
-    made.attributes = dict(op.attributes)
+    made.attributes = dict(rows.attributes)
     return made
 
 
 def _ended_normalization(
-    op: NormalizationOp, consumer: PointwiseOp, value: SSAValue, extras: Sequence[_Read], result: Attribute
+    rows: NormalizationOp, consumer: PointwiseOp, value: SSAValue, extras: Sequence[_Read], result: Attribute
 ) -> NormalizationOp:
-    count = len(op.inputs)
-    body, *stages = [op.detach_region(region) for region in list(op.regions)]
+    count = len(rows.inputs)
+    body, *stages = [rows.detach_region(region) for region in list(rows.regions)]
     arguments: list[SSAValue] = []
     for position, (other, _) in enumerate(extras, count):
         element = element_of(other.type)
@@ -217,16 +173,16 @@ def _ended_normalization(
             stage.block.insert_arg(element, position + number % 2)
     _append(body.block, consumer, value, arguments)
     made = NormalizationOp(
-        [*op.inputs, *(other for other, _ in extras)],
-        [*op.access, *(one for _, one in extras)],
-        integers(op.axes),
-        [kind.data for kind in op.kinds],
+        [*rows.inputs, *(other for other, _ in extras)],
+        [*rows.access, *(one for _, one in extras)],
+        integers(rows.axes),
+        [kind.data for kind in rows.kinds],
         result,
         body,
         stages,
-        op.reduced.dims(),
+        rows.reduced.dims(),
     )
-    made.attributes = dict(op.attributes)
+    made.attributes = dict(rows.attributes)
     return made
 
 

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
-from xdsl.passes import ModulePass
+from xdsl.ir import Block, Operation
 
 from mlirt.dialects.constant_values import array_of
-from mlirt.dialects.context import weights_of
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.locations import fuse, name_of, names
-from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.locations import names
 from mlirt.dialects.sibling_layers import add_siblings
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.options import option
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
 @dataclass(frozen=True)
-class FuseSiblingConvolutionsPass(ModulePass):
+class FuseSiblingConvolutionsPass(RulePass):
     """Join convolutions of one input with equal geometry and constant kernels, and slice the result.
 
     A kernel computes `lanes` channels at once, so a convolution of few channels leaves most of its work unused. Joining
@@ -54,14 +52,26 @@ class FuseSiblingConvolutionsPass(ModulePass):
     lanes: int = option(16, at_least=1)
     min_work: int = option(64, at_least=0)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for siblings in _families(block):
-                if self._pays(siblings):
-                    add_siblings(op, [name for one in siblings for name in names(one.location)])
-                    _join(siblings, ctx)
-                else:
-                    declined(siblings[0], f"joining it with {len(siblings) - 1} others does not pay")
+    @rule(op(ConvolutionOp).named("first"))
+    def join(self, m: Match, ctx: Context, first: ConvolutionOp) -> Outcome:
+        siblings = m.analysis(_families).get(first)
+        if siblings is None:
+            return None
+        if not self._pays(siblings):
+            return f"joining it with {len(siblings) - 1} others does not pay"
+        if isinstance(module := first.get_toplevel_object(), ModuleOp):
+            add_siblings(module, [name for one in siblings for name in names(one.location)])
+        kernel, bias = _weights(siblings, ctx)
+        weights = m.constant(kernel, "kernel", *siblings)
+        operands = [first.input, weights, None if bias is None else m.constant(bias, "bias", *siblings)]
+        m.about = joined = m.insert(ConvolutionOp.build_inferred(operands, first.properties), *siblings)
+        starts = accumulate(map(_channels, siblings), initial=0)
+        parts = [m.insert(_slice(joined, one, start), one).output for one, start in zip(siblings, starts, strict=False)]
+        for one, part in zip(siblings[1:], parts[1:], strict=True):
+            part.name_hint = one.output.name_hint
+            one.output.replace_all_uses_with(part)
+        m.drop(*siblings[1:])
+        return parts[0]
 
     def _pays(self, siblings: Sequence[ConvolutionOp]) -> bool:
         counts = [_channels(op) for op in siblings]
@@ -79,42 +89,17 @@ def _channels(op: ConvolutionOp) -> int:
     return count
 
 
-def _families(block: Block) -> list[list[ConvolutionOp]]:
-    """Convolutions that differ in the values and the number of their kernels alone, in order."""
+def _families(block: Block) -> Mapping[Operation, Sequence[ConvolutionOp]]:
+    """Convolutions that differ in the values and the number of their kernels alone, by the first of them."""
     families: dict[object, list[ConvolutionOp]] = {}
-    for op in block.ops:
-        if not isinstance(op, ConvolutionOp) or op.groups != 1 or not isinstance(op.kernel.owner, ConstantOp):
+    for one in block.ops:
+        if not isinstance(one, ConvolutionOp) or one.groups != 1 or not isinstance(one.kernel.owner, ConstantOp):
             continue
-        if op.bias is not None and not isinstance(op.bias.owner, ConstantOp):
+        if one.bias is not None and not isinstance(one.bias.owner, ConstantOp):
             continue
-        key = (op.input, dims(op.kernel.type)[1:], frozenset(op.properties.items()))
-        families.setdefault(key, []).append(op)
-    return [family for family in families.values() if len(family) > 1]
-
-
-def _join(siblings: Sequence[ConvolutionOp], ctx: Context) -> None:
-    first = siblings[0]
-    block = first.parent
-    assert block is not None
-    kernel, bias = _weights(siblings, ctx)
-    name = " + ".join(name_of(op) for op in siblings)
-    constants = [ConstantOp.from_array(kernel, weights_of(ctx), f"{name}.kernel")]
-    if bias is not None:
-        constants.append(ConstantOp.from_array(bias, weights_of(ctx), f"{name}.bias"))
-    block.insert_ops_before(constants, first)
-    operands = [first.input, *(constant.output for constant in constants)]
-    joined = ConvolutionOp.build_inferred([*operands, *[None] * (3 - len(operands))], first.properties, fuse(*siblings))
-    block.insert_op_before(joined, first)
-    applied(joined)
-    start = 0
-    for op in siblings:
-        part = _slice(joined, op, start)
-        block.insert_op_before(part, first)
-        part.output.name_hint = op.output.name_hint
-        op.output.replace_all_uses_with(part.output)
-        start += _channels(op)
-    for op in siblings:
-        block.erase_op(op)
+        key = (one.input, dims(one.kernel.type)[1:], frozenset(one.properties.items()))
+        families.setdefault(key, []).append(one)
+    return {family[0]: family for family in families.values() if len(family) > 1}
 
 
 def _weights(siblings: Sequence[ConvolutionOp], ctx: Context) -> tuple[Array, Array | None]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
@@ -17,11 +15,11 @@ from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, with_dims
 from mlirt.passes.fusion.view_composition import joined_axes
-from mlirt.passes.remarks import applied
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class SplitJoinedHeadsPass(ModulePass):
+class SplitJoinedHeadsPass(RulePass):
     """Split a batch dimension of attention in two where an operand is a view that joins two axes into it.
 
     Keys and values that several heads share (grouped queries) are repeated along an axis of its own, which is then
@@ -41,68 +39,57 @@ class SplitJoinedHeadsPass(ModulePass):
 
     name = "split-joined-heads"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in list(op.walk()):
-            found = _joined(inner) if isinstance(inner, AttentionOp) else None
-            while isinstance(inner, AttentionOp) and found is not None:
-                inner = _split(inner, *found)
-                found = _joined(inner)
+    @rule(op(AttentionOp).named("attention"))
+    def split(self, m: Match, attention: AttentionOp) -> Outcome:
+        if (joined := _joined(attention)) is None:
+            return None
+        made = m.insert(_split(attention, *joined))
+        return m.insert(ViewOp(made.output, attention.output.type))
 
 
-def _joined(op: AttentionOp) -> tuple[int, Dim, Dim] | None:
+def _joined(attention: AttentionOp) -> tuple[int, Dim, Dim] | None:
     """A batch dimension that a view of keys or values joins, and the lengths of its two parts."""
-    for value, access in list(zip(op.operands, op.access, strict=True))[1:3]:
+    for value, access in list(zip(attention.operands, attention.access, strict=True))[1:3]:
         view = value.owner
         if not isinstance(view, ViewOp):
             continue
         for axis, (outer, inner) in joined_axes(dims(view.input.type), dims(value.type)).items():
             index = access.indices()[axis]
-            for batch in range(op.batch_rank):
-                if index == iteration(batch) and not _asks_for(op, batch):
+            for batch in range(attention.batch_rank):
+                if index == iteration(batch) and not _asks_for(attention, batch):
                     return batch, outer, inner
     return None
 
 
-def _asks_for(op: AttentionOp, axis: int) -> bool:
+def _asks_for(attention: AttentionOp, axis: int) -> bool:
     """Whether the score depends on the position along a dimension."""
-    return any(isinstance(inner, IndexOp) and inner.dim.value.data == axis for inner in op.score.block.ops)
+    return any(isinstance(inner, IndexOp) and inner.dim.value.data == axis for inner in attention.score.block.ops)
 
 
-def _split(op: AttentionOp, batch: int, outer: Dim, inner: Dim) -> AttentionOp:
-    axes = len(op.axes()) + 2
+def _split(attention: AttentionOp, batch: int, outer: Dim, inner: Dim) -> AttentionOp:
+    axes = len(attention.axes()) + 2
     names: dict[str, Dim] = {f"d{axis}": iteration(axis + (axis > batch)) for axis in range(axes)}
     names[f"d{batch}"] = iteration(batch) * inner + iteration(batch + 1)
-    place = op.axes().index(batch)
-    sizes, order = list(dims(op.output.type)), [axis + (axis > batch) for axis in op.axes()]
+    place = attention.axes().index(batch)
+    sizes, order = list(dims(attention.output.type)), [axis + (axis > batch) for axis in attention.axes()]
     sizes[place : place + 1], order[place : place + 1] = [outer, inner], [batch, batch + 1]
-    for index in op.score.block.ops:
+    for index in attention.score.block.ops:
         if isinstance(index, IndexOp) and index.dim.value.data > batch:
             index.properties["dim"] = IntegerAttr(index.dim.value.data + 1, i64)
     properties = {
-        **op.properties,
-        "access": ArrayAttr(AccessAttr.of(_renamed(access.indices(), names)) for access in op.access),
+        **attention.properties,
+        "access": ArrayAttr(AccessAttr.of(_renamed(access.indices(), names)) for access in attention.access),
         "order": integer_list(order),
     }
-    if op.last_key is not None:
-        properties["last_key"] = AccessAttr.of(_renamed(op.last_key.indices(), names))
+    if attention.last_key is not None:
+        properties["last_key"] = AccessAttr.of(_renamed(attention.last_key.indices(), names))
     properties.pop("operandSegmentSizes", None)
-    made = AttentionOp.build(
-        operands=[*op.operands[:3], list(op.extras)],
+    return AttentionOp.build(
+        operands=[*attention.operands[:3], list(attention.extras)],
         properties=properties,
-        result_types=[with_dims(op.output.type, sizes)],
-        regions=[op.detach_region(op.score)],
+        result_types=[with_dims(attention.output.type, sizes)],
+        regions=[attention.detach_region(attention.score)],
     )
-    view = ViewOp(made.output, op.output.type)
-    block = op.parent
-    assert block is not None
-    for new in (made, view):
-        new.location = op.location
-        block.insert_op_before(new, op)
-    applied(made)
-    view.output.name_hint = op.output.name_hint
-    op.output.replace_all_uses_with(view.output)
-    block.erase_op(op)
-    return made
 
 
 def _renamed(indices: Sequence[Dim], names: dict[str, Dim]) -> list[Dim]:

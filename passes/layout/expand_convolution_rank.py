@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, ModuleOp
-from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType
+from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
-from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.weights import WeightStore
-from mlirt.passes.layout.convolution_rewriting import in_front_of, is_direct, replace
+from mlirt.passes.layout.convolution_rewriting import DIRECT, kernel_of
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class ExpandConvolutionRankPass(ModulePass):
+class ExpandConvolutionRankPass(RulePass):
     """Give rank-3 float32 convolutions with constant kernels a height of 1, by views that move nothing. The same height
     is given to signals that the epilogues of images of height 1 read.
 
@@ -38,68 +32,64 @@ class ExpandConvolutionRankPass(ModulePass):
 
     name = "expand-convolution-rank"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        store = weights_of(ctx)
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp) and is_direct(inner, 3):
-                    _expand(inner, store)
-                elif isinstance(inner, ConvolutionOp) and rank(inner.output.type) == len(_FLAT_IMAGE) + 1:
-                    _expand_extras(inner)
+    @rule(DIRECT)
+    def expand(self, m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Outcome:
+        if rank(convolution.output.type) != 3:
+            return None
+        array = m.array(kernel)
+        flat = kernel_of(m, kernel, array.reshape(*array.shape[:2], 1, array.shape[2]), "of height 1")
+        source = _image(m, convolution.input)
+        extras = [_over_image(m, *pair) for pair in zip(convolution.extras, convolution.access, strict=True)]
+        image = ConvolutionOp(
+            source,
+            flat,
+            _with_height(convolution.output.type),
+            convolution.detach_region(convolution.epilogue),
+            stride=_behind(1, convolution.stride),
+            dilation=_behind(1, convolution.dilation),
+            pre_padding=_behind(0, convolution.pre_padding),
+            post_padding=_behind(0, convolution.post_padding),
+            groups=convolution.groups.value.data,
+            padding_value=convolution.padding_value.value.data,
+            extras=[extra for extra, _ in extras],
+            access=[access for _, access in extras],
+        )
+        return m.insert(ViewOp(m.insert(image).output, convolution.output.type))
+
+    @rule(op(ConvolutionOp).named("convolution"))
+    def expand_extras(self, m: Match, convolution: ConvolutionOp) -> Outcome:
+        like, accesses = dims(convolution.output.type), list(convolution.access)
+        first = len(convolution.operands) - len(accesses)
+        for position, (value, access) in enumerate(zip(convolution.extras, convolution.access, strict=True)):
+            if access.indices() == _FLAT_IMAGE and like == (*(of := dims(value.type))[:2], 1, *of[2:]):
+                convolution.operands[first + position] = _image(m, value)
+                accesses[position] = _WHOLE_IMAGE
+        if accesses == list(convolution.access):
+            return None
+        convolution.properties["access"] = ArrayAttr(accesses)
+        return convolution
 
 
-# How an image's epilogue reads a signal of its own batch, channels and width.
+# How the epilogue of a signal reads another signal, and how that of an image of height 1 does.
+_SIGNAL = (iteration(0), iteration(1), iteration(2))
 _FLAT_IMAGE = (iteration(0), iteration(1), iteration(3))
+_WHOLE_IMAGE = AccessAttr.of([iteration(axis) for axis in range(4)])
 
 
-def _expand_extras(op: ConvolutionOp) -> None:
-    """Signals that lie as the result does are read as images of height 1."""
-    insert, like = in_front_of(op), dims(op.output.type)
-    accesses = list(op.access)
-    for position, (value, access) in enumerate(zip(op.extras, op.access, strict=True)):
-        if access.indices() == _FLAT_IMAGE and like == (*(of := dims(value.type))[:2], 1, of[2]):
-            image = insert(ViewOp(value, tensor(element_of(value.type), like)))
-            op.operands[len(op.operands) - len(accesses) + position] = image
-            accesses[position] = AccessAttr.of([iteration(axis) for axis in range(len(like))])
-    op.properties["access"] = ArrayAttr(accesses)
+def _image(m: Match, signal: SSAValue) -> SSAValue:
+    return m.insert(ViewOp(signal, _with_height(signal.type))).output
 
 
-def _expand(op: ConvolutionOp, store: WeightStore) -> None:
-    insert, owner = in_front_of(op), op.kernel.owner
-    assert isinstance(owner, ConstantOp)
-    array = owner.array(store)
-    hint = f"{op.kernel.name_hint or 'kernel'} of height 1"
-    kernel = insert(ConstantOp.from_array(array.reshape(*array.shape[:2], 1, array.shape[2]), store, hint))
-    source = insert(ViewOp(op.input, tensor(element_of(op.input.type), _with_height(dims(op.input.type)))))
-    extras: list[SSAValue] = []
-    accesses: list[AccessAttr] = []
-    for value, access in zip(op.extras, op.access, strict=True):
-        if access.indices() == (iteration(0), iteration(1), iteration(2)):
-            image_type = tensor(element_of(value.type), _with_height(dims(value.type)))
-            extras.append(insert(ViewOp(value, image_type)))
-            accesses.append(AccessAttr.of([iteration(axis) for axis in range(4)]))
-        else:
-            extras.append(value)
-            accesses.append(AccessAttr.of([_shifted(index) for index in access.indices()]))
-    image = ConvolutionOp(
-        source,
-        kernel,
-        tensor(element_of(op.output.type), _with_height(dims(op.output.type))),
-        op.detach_region(op.epilogue),
-        stride=_behind(1, op.stride),
-        dilation=_behind(1, op.dilation),
-        pre_padding=_behind(0, op.pre_padding),
-        post_padding=_behind(0, op.post_padding),
-        groups=op.groups.value.data,
-        padding_value=op.padding_value.value.data,
-        extras=extras,
-        access=accesses,
-    )
-    replace(op, insert(ViewOp(insert(image), op.output.type)))
+def _over_image(m: Match, extra: SSAValue, access: AccessAttr) -> tuple[SSAValue, AccessAttr]:
+    """What the epilogue of a signal reads, as that of the image reads it."""
+    if access.indices() == _SIGNAL:
+        return _image(m, extra), _WHOLE_IMAGE
+    return extra, AccessAttr.of([_shifted(index) for index in access.indices()])
 
 
-def _with_height(shape: Sequence[Dim]) -> list[Dim]:
-    return [shape[0], shape[1], 1, shape[2]]
+def _with_height(signal: Attribute) -> Attribute:
+    batch, channels, width = dims(signal)
+    return tensor(element_of(signal), [batch, channels, 1, width])
 
 
 def _behind(first: int, values: DenseArrayBase[IntegerType]) -> list[int]:

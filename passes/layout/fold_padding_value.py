@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, i32, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i32, i64
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
@@ -16,16 +15,17 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import channels_last, dims, memory_order, rank
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.weights import WeightStore
+from mlirt.passes.rules import Match, Outcome, RulePass, constant, op, rule, where
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 _MAX_BYTES = 1 << 23  # of the sums of one convolution
+NOT_ZERO = where(lambda number: number != 0, "a number other than 0")
 
 
 @dataclass(frozen=True)
-class FoldPaddingValuePass(ModulePass):
+class FoldPaddingValuePass(RulePass):
     """Add what the cells of the padding contribute to a sum as a constant; then they may as well be zero.
 
     Only the sums at the border have such cells, but all get a number, which is the same for all images: for that the
@@ -47,29 +47,25 @@ class FoldPaddingValuePass(ModulePass):
 
     name = "fold-padding-value"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        store = weights_of(ctx)
-        for inner in list(op.walk()):
-            if isinstance(inner, ConvolutionOp) and inner.padding_value.value.data:
-                _fold(inner, store)
-
-
-def _fold(op: ConvolutionOp, store: WeightStore) -> None:
-    owner, region = op.kernel.owner, op.epilogue
-    if not isinstance(owner, ConstantOp) or accumulator_type(region) != i32 or op.transposed.value.data:
-        return
-    if op.groups.value.data != 1 or op.pooling is not None:
-        return
-    if memory_order(op.output.type) != channels_last(rank(op.output.type)):
-        return
-    sizes = [size for size in (*dims(op.input.type)[2:], *dims(op.output.type)[1:]) if isinstance(size, int)]
-    if len(sizes) < 2 * (rank(op.input.type) - 2) + 1:
-        return
-    table = padding_sums(op, owner.array(store))
-    if not table.any():
-        op.padding_value = IntegerAttr(0, i64)
-    elif table.nbytes <= _MAX_BYTES:
-        _add(op, table, store)
+    @rule(
+        op(ConvolutionOp, kernel=constant(), padding_value=NOT_ZERO, transposed=False, groups=1, pooling=None).named(
+            "convolution"
+        )
+    )
+    def fold(self, m: Match, convolution: ConvolutionOp) -> Outcome:
+        kernel, image = convolution.kernel, convolution.output.type
+        if accumulator_type(convolution.epilogue) != i32 or memory_order(image) != channels_last(rank(image)):
+            return "its sums are no int32, or its channels do not lie innermost"
+        if not all(isinstance(size, int) for size in (*dims(convolution.input.type)[2:], *dims(image)[1:])):
+            return "the sizes of its images are not known"
+        table = padding_sums(convolution, m.array(kernel))
+        if table.nbytes > _MAX_BYTES and table.any():
+            return f"its sums take {table.nbytes} bytes, more than {_MAX_BYTES}"
+        if table.any():
+            constant_ = ConstantOp.from_array(table, weights_of(m.ctx), "padding")
+            _add(convolution, m.insert(constant_).output)
+        convolution.padding_value = IntegerAttr(0, i64)
+        return convolution
 
 
 def padding_sums(op: ConvolutionOp, weights: Array) -> Array:
@@ -97,20 +93,15 @@ def _inside(length: int, positions: int, taps: int, stride: int, dilation: int, 
     return np.array([[0 <= cell < length for cell in row] for row in cells], np.int64)
 
 
-def _add(op: ConvolutionOp, table: Array, store: WeightStore) -> None:
-    block, owner = op.epilogue.block, op.kernel.owner
-    assert isinstance(owner, ConstantOp)
-    constant = ConstantOp.from_array(table, store, "padding", op.location)
-    parent = owner.parent
-    assert parent is not None
-    parent.insert_op_after(constant, owner)
+def _add(convolution: ConvolutionOp, numbers: SSAValue) -> None:
+    """Let the epilogue begin with the addition of an extra operand to the sums."""
+    block = convolution.epilogue.block
     sums = block.args[0]
     first = block.first_op
     assert first is not None
     added = arith.AddiOp(sums, block.insert_arg(i32, len(block.args)))
     sums.replace_uses_with_if(added.result, lambda use: use.operation is not added)
     block.insert_op_before(added, first)
-    access = AccessAttr.of([*(iteration(axis) for axis in range(2, rank(op.output.type))), iteration(1)])
-    op.operands = [*op.operands, constant.output]
-    op.access = ArrayAttr([*op.access, access])
-    op.padding_value = IntegerAttr(0, i64)
+    axes = [*(iteration(axis) for axis in range(2, rank(convolution.output.type))), iteration(1)]
+    convolution.operands = [*convolution.operands, numbers]
+    convolution.access = ArrayAttr([*convolution.access, AccessAttr.of(axes)])

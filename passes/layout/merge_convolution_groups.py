@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
 
-from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.tensor_types import dims, rank
-from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.weights import WeightStore
+from mlirt.dialects.tensor_types import dims
+from mlirt.passes.layout.convolution_rewriting import kernel_of
 from mlirt.passes.options import option
+from mlirt.passes.rules import Match, Outcome, RulePass, constant, op, rule
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -25,7 +22,7 @@ _MAX_MERGED_GROUPS = 32
 
 
 @dataclass(frozen=True)
-class MergeConvolutionGroupsPass(ModulePass):
+class MergeConvolutionGroupsPass(RulePass):
     """Merge as many groups of a convolution of images as make whole vectors of `lanes` channels, or all of them.
 
     Only constant kernels, and no depthwise ones, which have vectors of groups. `merged_groups` tells kernels which
@@ -39,29 +36,22 @@ class MergeConvolutionGroupsPass(ModulePass):
 
     lanes: int = option(16, at_least=1)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        store = weights_of(ctx)
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp) and rank(inner.output.type) == 4:
-                    self._merge(inner, store)
-
-    def _merge(self, op: ConvolutionOp, store: WeightStore) -> None:
-        owner, groups = op.kernel.owner, op.groups.value.data
-        outputs, inputs, *_ = dims(op.kernel.type)
-        if not isinstance(owner, ConstantOp) or not isinstance(outputs, int) or not isinstance(inputs, int):
-            return
-        is_depthwise = inputs == 1 and outputs == groups
-        count = 1 if op.transposed.value.data or is_depthwise else merged(groups, inputs, outputs // groups, self.lanes)
+    @rule(op(ConvolutionOp, kernel=constant("kernel")).named("convolution"))
+    def merge(self, m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Outcome:
+        groups = convolution.groups.value.data
+        outputs, inputs, *window = dims(kernel.type)
+        if len(window) != 2 or not isinstance(outputs, int) or not isinstance(inputs, int):
+            return None
+        if convolution.transposed.value.data or (inputs == 1 and outputs == groups):
+            return "it is a deconvolution, or has vectors of groups"
+        count = merged(groups, inputs, outputs // groups, self.lanes)
         if count == 1:
-            return
-        hint = f"{op.kernel.name_hint or 'kernel'} of merged groups"
-        kernel = ConstantOp.from_array(_with_zeros(owner.array(store), groups, count), store, hint, owner.location)
-        assert op.parent is not None
-        op.parent.insert_op_before(kernel, op)
-        op.operands[1] = kernel.output
-        op.properties["groups"] = IntegerAttr(groups // count, i64)
-        op.properties["merged_groups"] = IntegerAttr(count, i64)
+            return None
+        array = _with_zeros(m.array(kernel), groups, count)
+        convolution.operands[1] = kernel_of(m, kernel, array, "of merged groups")
+        convolution.properties["groups"] = IntegerAttr(groups // count, i64)
+        convolution.properties["merged_groups"] = IntegerAttr(count, i64)
+        return convolution
 
 
 def merged(groups: int, inputs: int, outputs: int, lanes: int) -> int:

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
-
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.reduction import ReductionOp
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
 from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.loops.loop_nest import total
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
 _MIN_THREAD_ELEMENTS = 16  # what a thread of any of the launches should combine
@@ -32,7 +26,7 @@ _BLOCKS = 2  # of each processor, which keep all busy
 
 
 @dataclass(frozen=True)
-class SplitReductionsPass(ModulePass):
+class SplitReductionsPass(RulePass):
     """Combine parts of what a long reduction combines first, and then the parts.
 
     Where neighbours in memory belong to different results, a thread has results of its own and walks across the rows.
@@ -51,42 +45,42 @@ class SplitReductionsPass(ModulePass):
 
     device: str = ""
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    @rule(op(ReductionOp).named("reduction"))
+    def split(self, m: Match, reduction: ReductionOp) -> Outcome:
         device = Target("cuda", device=self.device).gpu
         blocks, clusters = _BLOCKS * device.processors, device.clusters if device.arch == HOPPER else ()
-        for block in tensor_blocks(op):
-            known = typical_values(block)
-            todo = [one for one in block.ops if isinstance(one, ReductionOp)]
-            while todo:
-                one = todo.pop()
-                parts = _parts(one, typical(element_count(one.output.type), known), blocks, clusters)
-                if parts is not None:
-                    todo.append(_split(one, *parts))
+        results = typical(element_count(reduction.output.type), m.analysis(typical_values))
+        parts = _parts(reduction, results, blocks, clusters)
+        if parts is None:
+            return "the threads of a block or cluster hold its rows, or its lengths are not known"
+        first, second = _split(reduction, *parts)
+        m.insert(first)
+        return m.insert(second)
 
 
-def _parts(op: ReductionOp, results: int, blocks: int, clusters: Sequence[int]) -> tuple[int, int] | None:
+def _parts(reduction: ReductionOp, results: int, blocks: int, clusters: Sequence[int]) -> tuple[int, int] | None:
     """Into how many parts of which length the outermost reduced dimension is split; None for not at all."""
-    first, *rest = op.reduced.dims() or (0,)
+    first, *rest = reduction.reduced.dims() or (0,)
     if not isinstance(first, int) or not all(isinstance(size, int) for size in rest):
         return None
-    if any(isinstance(inner, IndexOp) for region in op.regions for inner in region.block.ops):
+    if any(isinstance(inner, IndexOp) for region in reduction.regions for inner in region.block.ops):
         return None
     inner = 1
     for size in rest:
         inner *= int(str(size))
-    if _crosses_rows(op):
+    if _crosses_rows(reduction):
         count = _parts_across(first, inner, results)
-    elif _are_held(op, first * inner, results, clusters):
+    elif _are_held(reduction, first * inner, results, clusters):
         return None
     else:
         count = _parts_along(first, inner, results, blocks)
     return (count, first // count) if count > 1 else None
 
 
-def _are_held(op: ReductionOp, length: int, results: int, clusters: Sequence[int]) -> bool:
+def _are_held(reduction: ReductionOp, length: int, results: int, clusters: Sequence[int]) -> bool:
     """Whether rows lie in one piece each, and the threads of a cluster for each hold them all at once."""
-    kept, sizes = rank(op.output.type), op.reduced.dims()
-    for value, access in zip(op.inputs, op.access, strict=True):
+    kept, sizes = rank(reduction.output.type), reduction.reduced.dims()
+    for value, access in zip(reduction.inputs, reduction.access, strict=True):
         place = _steps(access, strides(value.type)[0], kept + len(sizes))[kept:]
         pairs = zip(place, place[1:], sizes[1:], strict=False)
         if any(step != after * size for step, after, size in pairs) or place[-1] not in (0, 1):
@@ -128,10 +122,10 @@ def _parts_along(first: int, inner: int, results: int, blocks: int) -> int:
     return min(wanted, default=max(allowed, default=1))
 
 
-def _crosses_rows(op: ReductionOp) -> bool:
+def _crosses_rows(reduction: ReductionOp) -> bool:
     """Whether neighbours in the memory of every input belong to different results."""
-    reduced = {f"d{rank(op.output.type) + k}" for k in range(len(op.reduced.dims()))}
-    for value, access in zip(op.inputs, op.access, strict=True):
+    reduced = {f"d{rank(reduction.output.type) + k}" for k in range(len(reduction.reduced.dims()))}
+    for value, access in zip(reduction.inputs, reduction.access, strict=True):
         sizes, steps = dims(value.type), strides(value.type)[0]
         moving = [
             index for index, size, step in zip(access.indices(), sizes, steps, strict=True) if step == 1 and size != 1
@@ -141,31 +135,31 @@ def _crosses_rows(op: ReductionOp) -> bool:
     return True
 
 
-def _split(op: ReductionOp, count: int, length: int) -> ReductionOp:
-    """Two reductions in the place of one; returns the second.
+def _split(reduction: ReductionOp, count: int, length: int) -> tuple[ReductionOp, ReductionOp]:
+    """Two reductions that take the place of one.
 
     Parts lie so that both read as the whole one did: across rows they are the first dimension, else the last one.
     """
-    kept = rank(op.output.type)
-    leads = _crosses_rows(op)
+    kept = rank(reduction.output.type)
+    leads = _crosses_rows(reduction)
     own = iteration(0 if leads else kept)
     moved: dict[str, Dim] = {f"d{axis}": iteration(axis + leads) for axis in range(kept)}
-    moved |= {f"d{kept + axis}": iteration(kept + axis + 1) for axis in range(len(op.reduced.dims()))}
+    moved |= {f"d{kept + axis}": iteration(kept + axis + 1) for axis in range(len(reduction.reduced.dims()))}
     moved[f"d{kept}"] = own * length + iteration(kept + 1)
-    access = [AccessAttr.of([substitute(index, moved) for index in one.indices()]) for one in op.access]
-    accumulator = accumulator_type(op.epilogue)
-    sizes = dims(op.output.type)
+    access = [AccessAttr.of([substitute(index, moved) for index in one.indices()]) for one in reduction.access]
+    accumulator = accumulator_type(reduction.epilogue)
+    sizes = dims(reduction.output.type)
     parts = tensor(accumulator, [count, *sizes] if leads else [*sizes, count])
-    reduced = [length, *op.reduced.dims()[1:]]
-    body, epilogue = op.body.clone(), op.epilogue.clone()
-    first = ReductionOp(op.kind.data, op.inputs, access, reduced, parts, body, identity_region(accumulator))
+    reduced = [length, *reduction.reduced.dims()[1:]]
+    body, epilogue = reduction.body.clone(), reduction.epilogue.clone()
+    first = ReductionOp(
+        reduction.kind.data, reduction.inputs, access, reduced, parts, body, identity_region(accumulator)
+    )
     results = [iteration(axis) for axis in range(kept)]
     place = AccessAttr.of([iteration(kept), *results] if leads else [*results, iteration(kept)])
     again = identity_region(accumulator)
-    extras = list(op.extras), list(op.extra_access)
-    second = ReductionOp(op.kind.data, [first.output], [place], [count], op.output.type, again, epilogue, *extras)
-    for new in (first, second):
-        new.location = op.location
-    operations: list[Operation] = [first, second]
-    Rewriter.replace_op(op, operations)
-    return second
+    extras = list(reduction.extras), list(reduction.extra_access)
+    second = ReductionOp(
+        reduction.kind.data, [first.output], [place], [count], reduction.output.type, again, epilogue, *extras
+    )
+    return first, second

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
+from xdsl.ir import Block
 
-from mlirt.dialects.regions import tensor_blocks
-from mlirt.dialects.shared_attributes import integer
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.packed_weights import PackedMatrixMultiplyOp
@@ -20,11 +17,11 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.options import option
 from mlirt.passes.quantization.packed_weights import PackedWeights, packed_weights
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FusePackedProductsPass(ModulePass):
+class FusePackedProductsPass(RulePass):
     """Multiply by weights of 2, 4 or 8 bits as they are stored: they become numbers inside of the product.
 
     The weights are constants behind `trt.dequantize_blocks` with blocks along the sum, or behind `trt.dequantize` with
@@ -49,40 +46,24 @@ class FusePackedProductsPass(ModulePass):
     min_elements: int = option(4096, at_least=0)
     most_rows: int = option(0, at_least=0)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lengths = dict[str, int]()
-        for block in tensor_blocks(op):
-            if isinstance(block.parent_op(), FuncOp):
-                lengths = typical_values(block)  # of what follows in it, too
-            for inner in list(block.ops):
-                if isinstance(inner, MatrixMultiplyOp):
-                    self._apply(inner, lengths, ctx)
-
-    def _apply(self, product: MatrixMultiplyOp, lengths: Mapping[str, int], ctx: Context) -> None:
+    @rule(op(MatrixMultiplyOp).named("product"))
+    def fuse(self, m: Match, ctx: Context, product: MatrixMultiplyOp) -> Outcome:
         found = packed_weights(product, ctx, self.min_elements)
-        rows = prod(typical(size, lengths) for size in dims(product.output.type)[:-1])
         if not isinstance(found, PackedWeights):
-            declined(product, found)
-        elif self.most_rows and rows > self.most_rows:
-            declined(product, f"it has some {rows} rows, which share numbers that a launch in front of it makes")
-        else:
-            _fuse(product, found, ctx)
+            return found
+        rows = prod(typical(size, m.analysis(_typical_values)) for size in dims(product.output.type)[:-1])
+        if self.most_rows and rows > self.most_rows:
+            return f"it has some {rows} rows, which share numbers that a launch in front of it makes"
+        layers, arrays = LayerBuilder.in_front_of(product, ctx), (found.codes, found.scale, found.zero)
+        weights = [layers.constant(*pair) for pair in zip(arrays, ("codes", "scale", "zero_point"), strict=True)]
+        return m.make(PackedMatrixMultiplyOp, product.lhs, *weights, bits=found.bits, block=found.block)
 
 
-def _fuse(product: MatrixMultiplyOp, weights: PackedWeights, ctx: Context) -> None:
-    layers = LayerBuilder.in_front_of(product, ctx)
-    operands = [
-        product.lhs,
-        layers.constant(weights.codes, "codes"),
-        layers.constant(weights.scale, "scale"),
-        layers.constant(weights.zero, "zero_point"),
-    ]
-    made = PackedMatrixMultiplyOp.build_inferred(
-        operands, {"bits": integer(weights.bits), "block": integer(weights.block)}
+def _typical_values(block: Block) -> Mapping[str, int]:
+    """What is known of the lengths of a function, also for the blocks in it."""
+    holder = block.parent_op()
+    return (
+        typical_values(block)
+        if isinstance(holder, FuncOp | None) or holder.parent is None
+        else _typical_values(holder.parent)
     )
-    layers.insert(made)
-    made.output.name_hint = product.output.name_hint
-    product.output.replace_all_uses_with(made.output)
-    product.detach()
-    product.erase()
-    applied(made)

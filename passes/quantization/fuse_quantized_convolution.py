@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.passes.layer_builder import LayerBuilder
-from mlirt.passes.quantization.int8_convolution import Match, match
+from mlirt.passes.quantization.int8_convolution import integer_convolution
 from mlirt.passes.quantization.rescaling import rescale
-
-if TYPE_CHECKING:
-    pass
+from mlirt.passes.quantization.scalings import Refusal, reads_integers
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FuseQuantizedConvolutionPass(ModulePass):
+class FuseQuantizedConvolutionPass(RulePass):
     """Make a convolution of dequantised bytes with dequantised constant weights an exact one of int8.
 
     Padding holds the input's zero point z, so that z times the sum of each kernel's weights is all that it adds; this
@@ -46,26 +42,21 @@ class FuseQuantizedConvolutionPass(ModulePass):
 
     name = "fuse-quantized-convolution"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ConvolutionOp):
-                    found = match(inner, ctx)
-                    if isinstance(found, Match):
-                        _fuse(inner, found, ctx)
+    @rule(op(ConvolutionOp).named("convolution"))
+    def fuse(self, m: Match, ctx: Context, convolution: ConvolutionOp) -> Outcome:
+        import numpy as np
 
-
-def _fuse(op: ConvolutionOp, found: Match, ctx: Context) -> None:
-    import numpy as np
-
-    layers, kernel = LayerBuilder.in_front_of(op, ctx), found.weights.array
-    offset = -found.zero * kernel.astype(np.int64).reshape(len(kernel), -1).sum(1)
-    bias = (offset if found.bias is None else offset + found.bias).astype(np.int32)
-    operands = [
-        found.input,
-        layers.constant(kernel, "kernel"),
-        layers.constant(bias, "bias") if bias.any() else None,
-    ]
-    properties = {**op.properties, "padding_value": IntegerAttr(found.zero, i64)}
-    total = layers.layer(ConvolutionOp, operands, properties)
-    rescale(op, total, found.factor, -1 - len(op.sizes()), ctx)
+        found = integer_convolution(convolution, ctx)
+        if isinstance(found, Refusal):
+            return found.reason if reads_integers(convolution) else None
+        layers, kernel = LayerBuilder.in_front_of(convolution, ctx), found.weights.array
+        offset = -found.zero * kernel.astype(np.int64).reshape(len(kernel), -1).sum(1)
+        bias = (offset if found.bias is None else offset + found.bias).astype(np.int32)
+        operands = [
+            found.input,
+            layers.constant(kernel, "kernel"),
+            layers.constant(bias, "bias") if bias.any() else None,
+        ]
+        properties = {**convolution.properties, "padding_value": IntegerAttr(found.zero, i64)}
+        total = layers.layer(ConvolutionOp, operands, properties)
+        return rescale(m, convolution, total, found.factor, -1 - len(convolution.sizes()))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, i32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.passes.quantization.int8_layers import Int8Layers
 from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
 from mlirt.passes.quantization.rescaling import ending_of
 from mlirt.passes.quantization.scalings import Scaling
+from mlirt.passes.rules import Match, Outcome, RulePass, either, op, rule
 
 
 @dataclass(frozen=True)
-class FuseQuantizedPointwisePass(ModulePass):
+class FuseQuantizedPointwisePass(RulePass):
     """Compute dequantize > sum or product > quantize in int8 a and b, with few roundings and without a division.
 
     With float32 constants, in the order and with the roundings of onnxruntime's QLinearAdd and QLinearMul:
@@ -51,25 +49,18 @@ class FuseQuantizedPointwisePass(ModulePass):
 
     name = "fuse-quantized-pointwise"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ElementwiseOp) and inner.kind.data in _LAWS:
-                    _fuse(inner, ctx)
-
-
-def _fuse(layer: ElementwiseOp, ctx: Context) -> None:
-    ending = ending_of(layer.output, ctx)
-    lhs, rhs = dequantized_from(layer.lhs, ctx), dequantized_from(layer.rhs, ctx)
-    if ending is None or ending.kept or lhs is None or rhs is None:
-        return
-    if {lhs.scaling.element, rhs.scaling.element} != {ending.scaling.element}:
-        return
-    write = Int8Layers.in_front_of(ending.quantize, ctx, layer)
-    write.rounded(_LAWS[layer.kind.data](write, lhs, rhs, ending.scaling), ending.quantize)
-    for op in (*reversed(ending.between), layer):
-        op.detach()
-        op.erase()
+    @rule(op(ElementwiseOp, kind=either("sum", "prod")).named("layer"))
+    def fuse(self, m: Match, ctx: Context, layer: ElementwiseOp) -> Outcome:
+        ending = ending_of(layer.output, ctx)
+        lhs, rhs = dequantized_from(layer.lhs, ctx), dequantized_from(layer.rhs, ctx)
+        if ending is None or lhs is None or rhs is None:
+            return None
+        if ending.kept or {lhs.scaling.element, rhs.scaling.element} != {ending.scaling.element}:
+            return "its bytes have several types, or an activation behind it changes the result"
+        m.replaces(ending.quantize, *reversed(ending.between))
+        write = Int8Layers.in_front_of(ending.quantize, ctx, layer)
+        compute = _sum if layer.kind.data is ElementwiseKind.SUM else _product
+        return write.rounded(compute(write, lhs, rhs, ending.scaling), ending.quantize)
 
 
 def _sum(write: Int8Layers, lhs: Bytes, rhs: Bytes, result: Scaling) -> SSAValue:
@@ -105,9 +96,3 @@ def _centred(write: Int8Layers, operand: Bytes) -> SSAValue:
     """Bytes minus their zero point, as int32."""
     wide, zero = write.cast(write.moved(operand), i32), float(operand.scaling.zero)
     return write.binary(ElementwiseKind.SUB, wide, write.number_like(zero, wide, i32)) if zero else wide
-
-
-_LAWS: dict[ElementwiseKind, Callable[[Int8Layers, Bytes, Bytes, Scaling], SSAValue]] = {
-    ElementwiseKind.SUM: _sum,
-    ElementwiseKind.PROD: _product,
-}

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f32, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, f32, i32, i64
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.gather import GatherOp
-from mlirt.dialects.trt.pooling import PoolingKind, PoolingOp
+from mlirt.dialects.trt.pooling import PoolingOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceKindAttr, ReduceOp
 from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
@@ -23,10 +21,11 @@ from mlirt.passes.quantization.int8_layers import Int8Layers
 from mlirt.passes.quantization.quantized_values import Bytes, dequantized_from
 from mlirt.passes.quantization.rescaling import ending_of
 from mlirt.passes.quantization.scalings import Scaling
+from mlirt.passes.rules import Match, Outcome, RulePass, either, op, rule
 
 
 @dataclass(frozen=True)
-class FuseQuantizedPoolingPass(ModulePass):
+class FuseQuantizedPoolingPass(RulePass):
     """Compute dequantize > mean > quantize of bytes x with exact sums, or with the rounding of such kernels.
 
     With float32 constants, as onnxruntime's QLinearGlobalAveragePool and QLinearAveragePool have them:
@@ -55,26 +54,19 @@ class FuseQuantizedPoolingPass(ModulePass):
 
     name = "fuse-quantized-pooling"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, ReduceOp | PoolingOp) and inner.kind.data in (ReduceKind.AVG, PoolingKind.AVERAGE):
-                    _fuse(inner, ctx)
-
-
-def _fuse(layer: ReduceOp | PoolingOp, ctx: Context) -> None:
-    ending, operand = ending_of(layer.output, ctx), dequantized_from(layer.input, ctx)
-    if ending is None or ending.between or operand is None:
-        return
-    result, write = ending.scaling, Int8Layers.in_front_of(ending.quantize, ctx, layer)
-    if isinstance(layer, PoolingOp):
-        ratio = write.binary(ElementwiseKind.DIV, layer.output, write.number_like(float(result.scale), layer.output))
+    @rule(op(ReduceOp | PoolingOp, kind=either("avg", "average")).named("layer"))
+    def fuse(self, m: Match, ctx: Context, layer: ReduceOp | PoolingOp) -> Outcome:
+        ending, operand = ending_of(layer.output, ctx), dequantized_from(layer.input, ctx)
+        if ending is None or ending.between or operand is None:
+            return None
+        m.replaces(ending.quantize)
+        result, write = ending.scaling, Int8Layers.in_front_of(ending.quantize, ctx, layer)
+        if isinstance(layer, ReduceOp):
+            return write.rounded(_mean(write, layer, operand, result), ending.quantize, with_zero=True)
+        scale = write.number_like(float(result.scale), layer.output)
+        ratio = write.binary(ElementwiseKind.DIV, layer.output, scale)
         zero = write.number_like(float(result.zero), ratio)
-        write.rounded(write.binary(ElementwiseKind.SUM, ratio, zero), ending.quantize)
-    else:
-        write.rounded(_mean(write, layer, operand, result), ending.quantize, with_zero=True)
-        layer.detach()
-        layer.erase()
+        return write.rounded(write.binary(ElementwiseKind.SUM, ratio, zero), ending.quantize)
 
 
 def _mean(write: Int8Layers, layer: ReduceOp, operand: Bytes, result: Scaling) -> SSAValue:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.passes.layer_builder import LayerBuilder
-from mlirt.passes.quantization.int8_product import Match, Product, match
+from mlirt.passes.quantization.int8_product import Product, integer_product
 from mlirt.passes.quantization.rescaling import rescale
-
-if TYPE_CHECKING:
-    pass
+from mlirt.passes.quantization.scalings import Refusal, reads_integers
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FuseQuantizedProductsPass(ModulePass):
+class FuseQuantizedProductsPass(RulePass):
     """Make a product of dequantised bytes with dequantised constant weights an exact one of int8.
 
     The zero point of the left operand becomes a constant that is added to the sums: itself times the sum of each column
@@ -48,30 +43,22 @@ class FuseQuantizedProductsPass(ModulePass):
 
     name = "fuse-quantized-products"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for inner in list(block.ops):
-                if isinstance(inner, Product):
-                    found = match(inner, ctx)
-                    if isinstance(found, Match):
-                        _fuse(inner, found, ctx)
+    @rule(op(Product).named("product"))
+    def fuse(self, m: Match, ctx: Context, product: Product) -> Outcome:
+        import numpy as np
 
-
-def _fuse(op: Product, found: Match, ctx: Context) -> None:
-    import numpy as np
-
-    layers = LayerBuilder.in_front_of(op, ctx)
-    factors = [found.input, layers.constant(found.weights.array, "weights")]
-    addition = found.addition.astype(np.int32)
-    if isinstance(op, FullyConnectedOp):
-        bias = layers.constant(addition, "bias") if addition.any() else None
-        rescale(op, layers.layer(FullyConnectedOp, [*factors, bias]), found.factor, -3, ctx)
-        return
-    total = layers.layer(MatrixMultiplyOp, factors, op.properties)
-    if addition.any():
-        shape = [1] * (rank(total.type) - addition.ndim) + list(addition.shape)
-        total = layers.binary(ElementwiseKind.SUM, total, layers.constant(addition.reshape(shape), "addition"))
-    rescale(found.last, total, found.factor, -1, ctx)
-    if found.last is not op:
-        op.detach()
-        op.erase()
+        found = integer_product(product, ctx)
+        if isinstance(found, Refusal):
+            return found.reason if reads_integers(product) else None
+        layers = LayerBuilder.in_front_of(product, ctx)
+        factors = [found.input, layers.constant(found.weights.array, "weights")]
+        addition = found.addition.astype(np.int32)
+        if isinstance(product, FullyConnectedOp):
+            bias = layers.constant(addition, "bias") if addition.any() else None
+            total = layers.layer(FullyConnectedOp, [*factors, bias])
+            return rescale(m, product, total, found.factor, -3)
+        total = layers.layer(MatrixMultiplyOp, factors, product.properties)
+        if addition.any():
+            shape = [1] * (rank(total.type) - addition.ndim) + list(addition.shape)
+            total = layers.binary(ElementwiseKind.SUM, total, layers.constant(addition.reshape(shape), "addition"))
+        return rescale(m, found.last, total, found.factor, -1)

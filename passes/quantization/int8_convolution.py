@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
+class IntegerConvolution:
     """What an integer convolution needs: bytes, their zero point, weights, a bias and the scale of the sums."""
 
     input: SSAValue
@@ -27,7 +27,7 @@ class Match:
     bias: Array | None
 
 
-def match(op: ConvolutionOp, ctx: Context) -> Match | Refusal:
+def integer_convolution(op: ConvolutionOp, ctx: Context) -> IntegerConvolution | Refusal:
     """How a convolution becomes one of integers, or why it does not."""
     import numpy as np
 
@@ -42,4 +42,4 @@ def match(op: ConvolutionOp, ctx: Context) -> Match | Refusal:
     bias = None if op.bias is None else integer_bias(op.bias, factor, ctx)
     if isinstance(bias, Refusal):
         return bias
-    return Match(values, int(scaling.zero), weights, factor, bias)
+    return IntegerConvolution(values, int(scaling.zero), weights, factor, bias)

@@ -32,17 +32,12 @@ class Int8Layers(LayerBuilder):
     def multiply_add(self, lhs: SSAValue, rhs: SSAValue, addend: SSAValue) -> SSAValue:
         return self.layer(MultiplyAddOp, [lhs, rhs, addend])
 
-    def rounded(self, value: SSAValue, replaced: QuantizeOp, *, with_zero: bool = False) -> None:
-        """Put `value`, rounded to the type of a quantised tensor, in the place of that.
+    def rounded(self, value: SSAValue, replaced: QuantizeOp, *, with_zero: bool = False) -> SSAValue:
+        """A value, rounded to the type of the quantised tensor whose place it takes.
 
         The zero point is added behind the rounding where `with_zero` says so, else it is in `value` already.
         """
         import numpy as np
 
         operands = [value, self.constant(np.array(1, np.float32)), replaced.zero_point if with_zero else None]
-        new = QuantizeOp.build(operands=operands, result_types=[replaced.output.type])
-        self.insert(new)
-        new.output.name_hint = replaced.output.name_hint
-        replaced.output.replace_all_uses_with(new.output)
-        replaced.detach()
-        replaced.erase()
+        return self.value(QuantizeOp.build(operands=operands, result_types=[replaced.output.type]))

@@ -23,7 +23,7 @@ Product = MatrixMultiplyOp | FullyConnectedOp
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
+class IntegerProduct:
     """What an integer product needs: bytes and weights, what is added to the sums (int64), and the scale of the sums.
 
     `addition` is 1-D along the columns of the result, or 0-D where a vector stands on the right. `last` is the layer
@@ -37,7 +37,7 @@ class Match:
     last: Operation
 
 
-def match(op: Product, ctx: Context) -> Match | Refusal:
+def integer_product(op: Product, ctx: Context) -> IntegerProduct | Refusal:
     """How a product becomes one of integers, or why it does not."""
     import numpy as np
 
@@ -60,7 +60,7 @@ def match(op: Product, ctx: Context) -> Match | Refusal:
         bias, last = _added_bias(op, factor, ctx)
     if isinstance(bias, Refusal):
         return bias
-    return Match(values, weights, addition if bias is None else addition + bias, factor, last)
+    return IntegerProduct(values, weights, addition if bias is None else addition + bias, factor, last)
 
 
 def _column_axis(op: Product) -> int | None:

@@ -18,8 +18,9 @@ from mlirt.dialects.trt.fully_connected import FullyConnectedOp
 from mlirt.dialects.trt.int8_products import multiplies_float8, multiplies_int8
 from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-from mlirt.passes.quantization import int8_convolution, int8_product
 from mlirt.passes.quantization.commuting_layers import movement_of
+from mlirt.passes.quantization.int8_convolution import integer_convolution
+from mlirt.passes.quantization.int8_product import integer_product
 from mlirt.passes.quantization.scalings import Refusal
 
 Product = ConvolutionOp | DeconvolutionOp | FullyConnectedOp | MatrixMultiplyOp
@@ -60,7 +61,7 @@ def _why_not(op: Product, ctx: Context) -> str:
     if isinstance(op, DeconvolutionOp):
         return "deconvolutions have no kernels for bytes"
     is_convolution = isinstance(op, ConvolutionOp)
-    found = int8_convolution.match(op, ctx) if is_convolution else int8_product.match(op, ctx)
+    found = integer_convolution(op, ctx) if is_convolution else integer_product(op, ctx)
     return found.reason if isinstance(found, Refusal) else "no pass has tried"
 
 

@@ -17,6 +17,7 @@ from mlirt.dialects.trt.quantize import QuantizeOp
 from mlirt.passes.layer_builder import LayerBuilder
 from mlirt.passes.quantization.activation_bounds import KINDS, bounds_of, is_implied
 from mlirt.passes.quantization.scalings import Refusal, Scaling, scaling_of
+from mlirt.passes.rules import Match
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -58,32 +59,26 @@ def ending_of(value: SSAValue, ctx: Context, channel_axis: int | None = None) ->
     return None
 
 
-def rescale(layer: Operation, total: SSAValue, factor: Array, channel_axis: int, ctx: Context) -> None:
-    """Let the readers of a layer read `total`, an exact sum in int32, times `factor`, which is 0-D or per channel.
+def rescale(m: Match, layer: Operation, total: SSAValue, factor: Array, channel_axis: int) -> SSAValue:
+    """What takes the place of a layer: `total`, an exact sum in int32, times `factor`, which is 0-D or per channel.
 
     A quantisation that alone reads the layer takes its scale from the factor, in float32 as integer kernels do, so that
-    there is one multiplication and one rounding. `layer` is erased, and all that the ending replaces.
+    there is one multiplication and one rounding: all that is replaced.
     """
     import numpy as np
 
-    ending = ending_of(layer.results[0], ctx, channel_axis % rank(total.type))
+    ending = ending_of(layer.results[0], m.ctx, channel_axis % rank(total.type))
     multiplier = factor.astype(np.float32)
+    m.replaces(layer)
     if ending is not None:
         multiplier = np.asarray(multiplier / ending.scaling.scale)
-    layers = LayerBuilder.in_front_of(layer if ending is None else ending.quantize, ctx, layer)
+        m.replaces(ending.quantize, *reversed(ending.between), layer)
+    layers = LayerBuilder.in_front_of(m.replaced, m.ctx, layer)
     axes = rank(total.type)
     along = [-1 if axis == channel_axis % axes and multiplier.ndim else 1 for axis in range(axes)]
     real = layers.cast(total, f32)
     value = layers.binary(ElementwiseKind.PROD, real, layers.constant(multiplier.reshape(along), "multiplier"))
-    last = layer.results[0]
-    if ending is not None:
-        value, last = _rounded(value, ending, layers), ending.quantize.output
-    value.name_hint = last.name_hint
-    last.replace_all_uses_with(value)
-    replaced = [] if ending is None else [ending.quantize, *reversed(ending.between)]
-    for op in (*replaced, layer):
-        op.detach()
-        op.erase()
+    return value if ending is None else _rounded(value, ending, layers)
 
 
 def _rounded(value: SSAValue, ending: Ending, layers: LayerBuilder) -> SSAValue:

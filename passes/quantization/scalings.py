@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.tensor_types import element_of, is_float8
@@ -69,6 +69,11 @@ def scaling_of(op: QuantizeOp | DequantizeOp, ctx: Context, *, float8: bool = Fa
         return Scaling(scale.reshape(()), offset.reshape(()), None, element_of(integers.type))
     axis = None if op.axis is None else op.axis.value.data
     return Scaling(scale, offset, axis, element_of(integers.type))
+
+
+def reads_integers(layer: Operation) -> bool:
+    """Whether the first operand of a layer is dequantised; of others nobody asks why they are no integer layers."""
+    return isinstance(layer.operands[0].owner, DequantizeOp)
 
 
 def quantized_input(value: SSAValue, ctx: Context) -> tuple[SSAValue, Scaling] | Refusal:

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import ModuleOp
 
-from mlirt.dialects.tensor_types import element_of
-from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr, ActivationOp
+from mlirt.dialects.trt.activation import ActivationOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
-
-_RATIONAL = {
-    ActivationKind.SIGMOID: ActivationKind.RATIONAL_SIGMOID,
-    ActivationKind.TANH: ActivationKind.RATIONAL_TANH,
-}
+from mlirt.passes.rules import Rule, RulePass, layer, op, value
 
 
 @dataclass(frozen=True)
-class UseRationalActivationsPass(ModulePass):
+class UseRationalActivationsPass(RulePass):
     """Evaluate float32 sigmoids and tanhs as quotients of polynomials, where a network quantises anything.
 
     The exponential functions of targets differ in their last bits. What is rounded to integers behind them would differ
@@ -38,10 +32,11 @@ class UseRationalActivationsPass(ModulePass):
 
     name = "use-rational-activations"
 
+    rules = tuple(
+        Rule(op(ActivationOp, value("x", element="float32"), kind=kind), layer(ActivationOp, value("x"), kind=rational))
+        for kind, rational in (("sigmoid", "rational_sigmoid"), ("tanh", "rational_tanh"))
+    )
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not any(isinstance(inner, QuantizeOp | DequantizeOp) for inner in op.walk()):
-            return
-        for inner in op.walk():
-            if isinstance(inner, ActivationOp) and element_of(inner.input.type) == f32:
-                kind = inner.kind.data
-                inner.kind = ActivationKindAttr(_RATIONAL.get(kind, kind))
+        if any(isinstance(inner, QuantizeOp | DequantizeOp) for inner in op.walk()):
+            super().apply(ctx, op)

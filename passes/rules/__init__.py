@@ -4,7 +4,7 @@ from mlirt.passes.rules.conditions import Condition, either, near, positive, whe
 from mlirt.passes.rules.driver import RulePass, apply_rules
 from mlirt.passes.rules.layers import Layer, binary, op
 from mlirt.passes.rules.match import Match
-from mlirt.passes.rules.patterns import Pattern, constant, each, number, optional, repeated, value
+from mlirt.passes.rules.patterns import Pattern, constant, each, number, optional, repeated, some, value
 from mlirt.passes.rules.rule import Outcome, Rule, layer, rule
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "positive",
     "repeated",
     "rule",
+    "some",
     "value",
     "where",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from typing import Any, ClassVar, cast
 
@@ -33,13 +33,15 @@ _NAME = re.compile(r"\{(\w+)\}")
 class RulePass(ModulePass):
     """A pass that consists of rules: those that its class body defines with `@rule(..)`, and those in `rules`.
 
-    At each op the first rule that matches is applied; the ops that it makes, and those around, are looked at again.
+    At each op the first rule that matches is applied; the ops that it makes, and those around, are looked at again,
+    unless `again` is False: then there is one sweep over what is there. Blocks inside of loops and branches come first.
     """
 
     rules: ClassVar[Sequence[Rule]] = ()
+    again: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rules(rules_of(type(self)), self, ctx, op)
+        apply_rules(rules_of(type(self)), self, ctx, op, again=self.again)
 
 
 @cache
@@ -60,7 +62,16 @@ def apply_rules(rules: Sequence[Rule], pass_: ModulePass, ctx: Context, module: 
     Without `again` each op that is there is looked at once, and what rules make is not. Raises `CompileError` where
     there is no end to it.
     """
-    return sum(Rewriting(rules, pass_, ctx, block, again).run() for block in list(tensor_blocks(module)))
+    inner_first = sorted(tensor_blocks(module), key=_depth, reverse=True)
+    return sum(Rewriting(rules, pass_, ctx, block, again).run() for block in inner_first)
+
+
+def _depth(block: Block) -> int:
+    """How many branches and loops a block is in."""
+    depth, holder = 0, block.parent_op()
+    while holder is not None:
+        depth, holder = depth + 1, holder.parent_op()
+    return depth
 
 
 class Rewriting:
@@ -72,6 +83,7 @@ class Rewriting:
         self.pass_, self.ctx, self.block, self.again = pass_, ctx, block, again
         self.by_class: dict[type[Operation], list[tuple[Rule, Layer]]] = {}
         self.all = [(one, root) for one in rules for root in one.roots]
+        self.analyses: dict[Any, Any] = {}
         self.waiting: deque[Operation] = deque()
         self.is_waiting: set[int] = set()
         self.listens = recorder() is not None
@@ -103,6 +115,13 @@ class Rewriting:
             self.is_waiting.add(id(op))
             self.waiting.append(op)
 
+    def _look_again(self, op: Operation) -> None:
+        """At once: an op that changes in place is ready before others that read it are looked at."""
+        if id(op) in self.is_waiting:
+            self.waiting.remove(op)
+        self.is_waiting.add(id(op))
+        self.waiting.appendleft(op)
+
     def _rules_for(self, kind: type[Operation]) -> list[tuple[Rule, Layer]]:
         found = self.by_class.get(kind)
         if found is None:
@@ -116,7 +135,7 @@ class Rewriting:
         for rule, root in self._rules_for(type(op)):
             if not root.may_be(op):
                 continue
-            search = search or Search(op, self.ctx)
+            search = search or Search(op, self.ctx, analyses=self.analyses)
             is_done, reason = self._apply(rule, root, search)
             if is_done:
                 return rule
@@ -157,18 +176,21 @@ class Rewriting:
         if outcome is None or isinstance(outcome, str):
             return outcome or ""
         values = list(outcome.results) if isinstance(outcome, Operation) else _listed(outcome)
-        types = [value.type for value in values], [result.type for result in m.root.results]
+        types = [value.type for value in values], [result.type for result in m.replaced.results]
         if types[0] != types[1]:
             return f"the new result would be {_spelt(types[0])}, not {_spelt(types[1])}"
-        is_replaced = values != list(m.root.results)
-        one = m.made[-1] if m.made else m.root
-        applied(one, "" if m.made or not is_replaced else "it is left out")
+        is_replaced = outcome is not m.replaced and (not values or values != list(m.replaced.results))
+        one = m.about or _new_layer(m, values)
+        applied(one, m.note or ("" if m.made or not is_replaced else "it is left out"))
         self.last = name_of(one)
-        around = [*m.made, *(use.operation for value in m.root.results for use in value.uses)]
+        around = [*m.made, *(use.operation for value in m.replaced.results for use in value.uses)]
         if is_replaced:
             _replace(m, values)
+        _erase_unread(m, {value.owner for value in values} if is_replaced else {m.replaced})
         for one in (*around, *_producers(values)) if self.again else ():
             self._look_at(one)
+        if self.again and not is_replaced:
+            self._look_again(m.root)
         return None
 
     def _explain(self, op: Operation, said: str) -> None:
@@ -196,6 +218,12 @@ def _called(m: Match, name: str) -> str:
     return name_of(owner) if isinstance(owner, Operation) else name
 
 
+def _new_layer(m: Match, values: Sequence[SSAValue]) -> Operation:
+    """The layer that stands for what a rewrite did: the last one that gives a result, or that has been made."""
+    owners = [value.owner for value in values]
+    return next((one for one in (m.root, *reversed(m.made)) if one in owners), (m.root, *m.made)[-1])
+
+
 def _listed(outcome: SSAValue | Sequence[SSAValue]) -> list[SSAValue]:
     return [outcome] if isinstance(outcome, SSAValue) else list(outcome)
 
@@ -209,13 +237,16 @@ def _spelt(types: Iterable[object]) -> str:
 
 
 def _replace(m: Match, values: Sequence[SSAValue]) -> None:
-    """Let readers of the root read `values`, and erase it and what only it read of the matched ops."""
-    for old, new in zip(m.root.results, values, strict=True):
+    """Let readers of what is replaced read `values`."""
+    for old, new in zip(m.replaced.results, values, strict=True):
         if new.name_hint is None:
             new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
-    kept = {value.owner for value in values}
-    for one in (m.root, *reversed(m.ops), *reversed(m.shared)):
+
+
+def _erase_unread(m: Match, kept: Container[object]) -> None:
+    """Erase what is replaced, and what only it read of the matched ops."""
+    for one in (m.replaced, *m.behind, m.root, *reversed(m.ops), *reversed(m.shared)):
         if one.parent is not None and one not in kept and all(result.first_use is None for result in one.results):
             one.detach()
             one.erase()

@@ -18,10 +18,10 @@ from mlirt.dialects.property_values import properties_of
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.rules.conditions import Condition, condition, plain, spelt
-from mlirt.passes.rules.patterns import Each, Pattern, match_all
+from mlirt.passes.rules.patterns import Each, Pattern, Some, match_all
 from mlirt.passes.rules.search import Search, Then, named
 
-Kinds: TypeAlias = "type[Operation] | UnionType"
+Kinds: TypeAlias = "type[Operation] | UnionType | tuple[type[Operation], ...]"
 Operand: TypeAlias = "Pattern | Sequence[Pattern] | None"
 Obstacle: TypeAlias = "Callable[[Any], str | None]"
 
@@ -31,9 +31,9 @@ class Layer(Pattern):
     """An op of one of `kinds`; made by `op(...)`.
 
     `operands` stand for all operands in order, or with `is_open` for the first ones. `by_name` are operands by the
-    names that the op's definition gives them: a pattern, a list of patterns, `each(..)`, or None for one that is
-    absent. `result` says which result of the op the value is. Unless it is shared, nothing but the matched ops may
-    read an op in front of the root.
+    names that the op's definition gives them: a pattern, a list of patterns, `each(..)`, `some(..)`, or None for one
+    that is absent. `result` says which result of the op the value is. Unless it is shared, nothing but the matched ops
+    may read an op in front of the root.
     """
 
     kinds: tuple[type[Operation], ...] = ()
@@ -80,6 +80,9 @@ class Layer(Pattern):
         for name, asked in self.properties:
             if not asked.test(_property(found, name)):
                 return False
+        for name, wanted in self.by_name:
+            if isinstance(wanted, Some) and not _may_match_some(wanted, found, name):
+                return False
         if not self.operands:
             return True
         for pairs in self._orders(found):
@@ -97,6 +100,7 @@ class Layer(Pattern):
             or not self.may_match(value)
             or value not in owner.results[self.result : self.result + 1]
         ):
+            search.misses(self.absent)
             return search.mismatch(lambda: f"{named(owner)} stands where {self.described()} is looked for")
         if owner.parent is search.block:
             return self.match_op(owner, search, then)
@@ -140,21 +144,29 @@ class Layer(Pattern):
         return [pairs]
 
     def _match_rest(self, found: Operation, search: Search, then: Then) -> bool:
-        pairs = self._named_pairs(found) if self.by_name else []
-        if pairs is None:
-            return search.mismatch(lambda: f"{named(found)} has other operands")
-        return match_all(pairs, search, lambda: self._match_obstacles(found, search, then))
+        return self._match_named(self.by_name, found, search, lambda: self._match_obstacles(found, search, then))
 
-    def _named_pairs(self, found: Operation) -> list[tuple[Pattern, SSAValue]] | None:
-        pairs: list[tuple[Pattern, SSAValue]] = []
-        for name, wanted in self.by_name:
-            given: Any = getattr(found, name)
-            values: list[SSAValue] = [] if given is None else [given] if isinstance(given, SSAValue) else list(given)
-            patterns = [wanted] * len(values) if isinstance(wanted, Each) else _listed(wanted)
-            if len(patterns) != len(values):
-                return None
-            pairs += zip(patterns, values, strict=True)
-        return pairs
+    def _match_named(
+        self, by_name: Sequence[tuple[str, Operand]], found: Operation, search: Search, then: Then
+    ) -> bool:
+        """Whether the operands by these names match in a way with which `then` is True."""
+        if not by_name:
+            return then()
+        (name, wanted), *rest = by_name
+        values = _operands(found, name)
+
+        def go_on() -> bool:
+            return self._match_named(rest, found, search, then)
+
+        if isinstance(wanted, Some):
+            given = [value for value in dict.fromkeys(values) if wanted.pattern.may_match(value)]
+            if not given:
+                return search.misses(wanted.pattern.absent)
+            return any(wanted.match(value, search, go_on) for value in given)
+        patterns = [wanted] * len(values) if isinstance(wanted, Each) else _listed(wanted)
+        if len(patterns) != len(values):
+            return search.mismatch(lambda: f"{named(found)} has other operands")
+        return match_all(list(zip(patterns, values, strict=True)), search, go_on)
 
     def _match_obstacles(self, found: Operation, search: Search, then: Then) -> bool:
         for obstacle in self.obstacles:
@@ -162,6 +174,16 @@ class Layer(Pattern):
             if reason is not None:
                 return search.require(False, lambda: reason, then)
         return then()
+
+
+def _operands(found: Operation, name: str) -> list[SSAValue]:
+    """The operands of an op by a name: none, one or several."""
+    given: Any = getattr(found, name)
+    return [] if given is None else [given] if isinstance(given, SSAValue) else list(given)
+
+
+def _may_match_some(wanted: Some, found: Operation, name: str) -> bool:
+    return any(wanted.pattern.may_match(value) for value in _operands(found, name))
 
 
 @cache
@@ -186,11 +208,14 @@ def op(kinds: Kinds, *operands: Pattern | EllipsisType, **named_parts: Any) -> L
     properties, as plain values or conditions: `kind="relu"`, `alpha=near(6)`, `bias=None`.
     Raises `InvalidInputError` for names and words that the op does not have.
     """
-    classes: tuple[Any, ...] = get_args(kinds) if isinstance(kinds, UnionType) else (kinds,)
+    given_kinds = get_args(kinds) if isinstance(kinds, UnionType) else kinds
+    classes: tuple[Any, ...] = given_kinds if isinstance(given_kinds, tuple) else (given_kinds,)
     is_open = not operands or operands[-1] is ...
     given = tuple(one for one in operands if isinstance(one, Pattern))
-    if any(isinstance(one, Each) for one in given):
-        raise InvalidInputError("a pattern: each(..) stands for an operand by its name, as in inputs=each(value())")
+    if any(isinstance(one, Each | Some) for one in given):
+        raise InvalidInputError(
+            "a pattern: each(..) stands for an operand by its name, as in inputs=each(value()), and so does some(..)"
+        )
     for kind in classes:
         most = _most_operands(kind)
         if most is not None and len(given) > most:

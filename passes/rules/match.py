@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.irdl import OptPropertyDef
 from xdsl.utils.exceptions import VerifyException
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 Made = TypeVar("Made", bound=TensorOp)
+Found = TypeVar("Found")
 Inserted = TypeVar("Inserted", bound=Operation)
 
 
@@ -35,10 +36,16 @@ class Match:
 
     def __init__(self, search: Search) -> None:
         self.ctx: Context = search.ctx
-        self.root = search.root
+        self.root = self.replaced = search.root
+        self.behind: tuple[Operation, ...] = ()
         self.ops = _each_once(search.ops)
         self.shared = _each_once(search.shared)
         self.made: list[Operation] = []
+        self.note = ""
+        """What the remark says that the rule has done, besides the names of the layers."""
+        self.about: Operation | None = None
+        """The layer that the remark is about, where it is not the one that takes the root's place."""
+        self._search = search
         self._bound: dict[str, Any] = search.bound.copy()
         for name, found in search.lists.items():
             self._bound[name] = tuple(found)
@@ -60,6 +67,19 @@ class Match:
             raise InvalidInputError(f"a rule asks for the elements of {of}, which is no constant")
         return found
 
+    def analysis(self, find: Callable[[Block], Found]) -> Found:
+        """What `find` finds out about the block of the root; asked once in a run of the pass, before its first use."""
+        known = self._search.analyses
+        if find not in known:
+            known[find] = find(self._search.block)
+        return known[find]
+
+    def place(self, one: Operation) -> int:
+        """Where an op of the block stands, so that of two ops the later one has more; a new one stands where the root
+        does.
+        """
+        return self.analysis(_places)[one]
+
     def number(self, of: str) -> float:
         """The number that a constant is."""
         return self.array(of).reshape(-1)[0].item()
@@ -68,12 +88,14 @@ class Match:
         """The joined names of these ops, or of all that matched."""
         return fuse(*(ops or self.ops))
 
-    def insert(self, new: Inserted, *named_after: Operation) -> Inserted:
-        """Put an op in front of the root, with the names of `named_after`, or of all that matched."""
+    def insert(self, new: Inserted, *named_after: Operation, before: Operation | None = None) -> Inserted:
+        """Put an op in front of the root, or of `before`, with the names of `named_after`, or of all that matched."""
         assert self.root.parent is not None
         new.location = self.location(*named_after)
-        self.root.parent.insert_op_before(new, self.root)
+        self.root.parent.insert_op_before(new, before or self.replaced)
         self.made.append(new)
+        if (places := self._search.analyses.get(_places)) is not None:
+            places[new] = places[before or self.replaced]
         return new
 
     def make(self, kind: type[Made], /, *operands: SSAValue | Sequence[SSAValue] | None, **properties: object) -> Made:
@@ -96,14 +118,25 @@ class Match:
         results = len(kind.get_irdl_definition().results)
         return self.insert(kind.build_inferred(operands, given, results=results), *named_after)
 
-    def constant(self, array: Array, role: str = "", of: Operation | None = None) -> SSAValue:
-        """A constant, whose elements are called after the root, or the op `of`, and after their role there."""
+    def constant(self, array: Array, role: str = "", *of: Operation) -> SSAValue:
+        """A constant, whose elements are called after the root, or the ops `of`, and after their role there."""
         assert self.root.parent is not None
-        name = name_of(of or self.root)
+        name = " + ".join(map(name_of, of or (self.root,)))
         made = ConstantOp.from_array(array, weights_of(self.ctx), f"{name}.{role}" if role else name)
-        self.root.parent.insert_op_before(made, self.root)
+        self.root.parent.insert_op_before(made, self.replaced)
         self.made.append(made)
         return made.output
+
+    def replaces(self, one: Operation, *between: Operation) -> None:
+        """Let the outcome take the place of an op behind the root, and put what is made from now on in front of that.
+
+        What is between both, last op first, is erased as well where nothing reads it any more.
+        """
+        self.replaced, self.behind = one, between
+
+    def drop(self, *ops: Operation) -> None:
+        """Erase ops too that nothing reads behind the rewrite: those that no part of the pattern stands for."""
+        self.shared = tuple(dict.fromkeys((*self.shared, *ops)))
 
     def undo(self) -> None:
         """Take away what has been made."""
@@ -111,6 +144,10 @@ class Match:
             one.detach()
             one.erase()
         self.made.clear()
+
+
+def _places(block: Block) -> dict[Operation, int]:
+    return {one: place for place, one in enumerate(block.ops)}
 
 
 @cache

@@ -25,6 +25,11 @@ class Pattern(ABC):
 
     name: str = ""
     is_list: bool = False
+    absent: str = ""
+
+    def missing(self, reason: str) -> Self:
+        """The same; where something else stands in its place, the rule says `reason` of the root."""
+        return replace(self, absent=reason)
 
     def named(self, name: str) -> Self:
         """The same, which the rewrite calls `name`. In two places a name stands for the same value."""
@@ -250,6 +255,27 @@ class Each(Pattern):
 def each(pattern: Pattern) -> Each:
     """For an operand of a variable number: `op(ConcatenationOp, inputs=each(value().collected("parts")))`."""
     return Each(pattern=pattern)
+
+
+@dataclass(frozen=True, eq=False)
+class Some(Pattern):
+    """One of the operands of a variable number matches a pattern."""
+
+    pattern: Pattern = Value()
+
+    def parts_inside(self) -> Iterator[Pattern]:
+        return iter((self.pattern,))
+
+    def match(self, value: SSAValue, search: Search, then: Then) -> bool:
+        return self.pattern.match(value, search, then)
+
+
+def some(pattern: Pattern) -> Some:
+    """For an operand of a variable number, one of which matches: each is tried, in order.
+
+    `op(PointwiseOp, inputs=some(op(MatmulOp).missing("it reads no product")))`.
+    """
+    return Some(pattern=pattern)
 
 
 def match_all(pairs: Sequence[tuple[Pattern, SSAValue]], search: Search, then: Then) -> bool:

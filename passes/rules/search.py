@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.context import Context
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -26,10 +26,14 @@ class Search:
     there. In both, layers that do not match end it.
     """
 
-    def __init__(self, root: Operation, ctx: Context, explains: bool = False) -> None:
+    def __init__(
+        self, root: Operation, ctx: Context, explains: bool = False, analyses: dict[Any, Any] | None = None
+    ) -> None:
         block = root.parent
         assert block is not None
         self.root, self.block, self.ctx, self.explains = root, block, ctx, explains
+        self.analyses: dict[Any, Any] = {} if analyses is None else analyses
+        """What is known of the block, by the function that finds it."""
         self.bound: dict[str, Captured] = {}
         self.lists: dict[str, list[Captured]] = {}
         self.ops: list[Operation] = []
@@ -39,6 +43,7 @@ class Search:
         self._failed: list[str] = []
         self._best: tuple[int, str] | None = None
         self._deepest: tuple[int, str] = (0, "")
+        self._missing = ""
         self._ways = 0
 
     def bind(self, name: str, found: Captured, then: Then) -> bool:
@@ -88,6 +93,11 @@ class Search:
             self._deepest = (self.depth, reason())
         return False
 
+    def misses(self, reason: str) -> bool:
+        """There is nothing of what is looked for, which the rule says in these words; not if there are none."""
+        self._missing = self._missing or reason
+        return False
+
     def readers_are_inside(self, then: Then) -> bool:
         """Go on where nothing but the matched ops reads what those in front of the root compute."""
         for op in self.ops:
@@ -112,7 +122,9 @@ class Search:
     def near_miss(self) -> str | None:
         """What stands in the place of a layer that is looked for, where at least two others were found."""
         depth, text = self._deepest
-        return text if depth > 1 and not self._ways else None
+        if self._ways:
+            return None
+        return self._missing or (text if depth > 1 else None)
 
 
 def named(owner: Operation | Block) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rules_at_work import applied_to
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr, ActivationOp
@@ -123,6 +123,92 @@ def _to(kind: str) -> Any:
         return m.make(ActivationOp, x, kind=kind)
 
     return made
+
+
+def test_an_op_that_is_changed_in_place_is_looked_at_again_at_once() -> None:
+    seen: list[str] = []
+
+    def count_down(m: Match, clip: ActivationOp) -> Outcome:
+        seen.append(name_of(clip))
+        assert clip.beta is not None
+        left = clip.beta.value.data - 1
+        if left < 0:
+            return "it is 0"
+        clip.properties["beta"] = FloatAttr(left, f64)
+        m.note = f"{left:g} is left"
+        return clip
+
+    text = f"""
+    %a = trt.activation clip %x {{alpha = 0.0, beta = 2.0}} : {UNARY} loc("a")
+    %y = trt.activation clip %a {{alpha = 0.0, beta = 1.0}} : {UNARY} loc("b")
+    """
+    outcome = applied_to(text, Rule(op(ActivationOp, kind="clip").named("clip"), count_down))
+    assert seen[:5] == ["a", "a", "a", "b", "b"]
+    assert outcome.names() == ["activation", "activation"]
+    assert outcome.remarks[0] == "applied: a (trt.activation): 1 is left"
+    assert "declined: b (trt.activation): it is 0" in outcome.remarks
+
+
+def test_the_outcome_may_take_the_place_of_an_op_behind_the_root() -> None:
+    def join_with_readers(m: Match, first: ActivationOp) -> Outcome:
+        (second,) = (use.operation for use in first.output.uses)
+        if not isinstance(second, ActivationOp):
+            return "nothing is behind it"
+        (third,) = (use.operation for use in second.output.uses)
+        m.replaces(third, second)
+        return m.make(UnaryOp, first.input, kind="abs")
+
+    text = f"""
+    %a = trt.activation relu %x : {UNARY} loc("a")
+    %b = trt.activation tanh %a : {UNARY} loc("b")
+    %c = trt.activation tanh %b : {UNARY} loc("c")
+    %y = trt.activation sigmoid %c : {UNARY} loc("d")
+    """
+    outcome = applied_to(text, Rule(op(ActivationOp, kind="relu").named("first"), join_with_readers))
+    assert [(one.name, name_of(one)) for one in outcome.ops()] == [("trt.unary", "a"), ("trt.activation", "d")]
+    assert outcome.remarks == ["applied: a (trt.unary)"]
+
+
+@dataclass(frozen=True)
+class OneSweepPass(RulePass):
+    """Looks at each op once."""
+
+    name = "one-sweep"
+    again = False
+
+    @rule(op(ActivationOp, x, kind="relu"))
+    def flip(self, m: Match, x: SSAValue) -> Outcome:
+        return m.make(ActivationOp, x, kind="relu")
+
+
+def test_one_sweep_does_not_look_at_what_it_makes() -> None:
+    ctx = new_context()
+    body = f"%y = trt.activation relu %x : {UNARY}\nfunc.return %y : {T}"
+    module, _ = load_text(ctx, f"func.func @main(%x: {T}) -> {T} {{\n{body}\n}}", InputFile("a.mlir"))
+    before = [one for one in module.walk() if isinstance(one, ActivationOp)]
+    OneSweepPass().apply(ctx, module)
+    after = [one for one in module.walk() if isinstance(one, ActivationOp)]
+    assert len(after) == 1
+    assert after != before
+
+
+def test_places_and_what_is_known_of_the_block() -> None:
+    asked: list[int] = []
+    places: list[int] = []
+
+    def count(block: Block) -> int:
+        asked.append(1)
+        return len(list(block.ops))
+
+    def note(m: Match, first: ActivationOp, second: ActivationOp) -> Outcome:
+        assert m.analysis(count) == 5
+        places.extend((m.place(first), m.place(second)))
+        assert m.place(m.make(ActivationOp, first.input, kind="tanh")) == m.place(second)
+        return "only looked at"
+
+    applied_to(RELUS, Rule(TWO, note))
+    assert len(asked) == 1
+    assert places == [0, 1, 1, 2, 2, 3]
 
 
 def test_many_rewrites_with_an_end_are_no_endless_rule() -> None:
@@ -257,9 +343,9 @@ def test_nothing_is_searched_for_where_no_root_is(monkeypatch: pytest.MonkeyPatc
     made: list[Operation] = []
 
     class Counted(Search):
-        def __init__(self, root: Operation, ctx: Context, explains: bool = False) -> None:
+        def __init__(self, root: Operation, ctx: Context, **given: Any) -> None:
             made.append(root)
-            super().__init__(root, ctx, explains)
+            super().__init__(root, ctx, **given)
 
     monkeypatch.setattr("mlirt.passes.rules.driver.Search", Counted)
     rules = [Rule(binary("sum", x, x), x), Rule(op(UnaryOp, x, kind="abs"), x)]

@@ -27,6 +27,7 @@ from mlirt.passes.rules import (
     optional,
     positive,
     repeated,
+    some,
     value,
     where,
 )
@@ -100,6 +101,36 @@ def test_absent_operands() -> None:
     assert matches(op(ScaleOp, input=x, scale=constant("s"), shift=None, power=None), scale) is not None
     assert matches(op(ScaleOp, input=x, scale=None), scale) is None
     assert matches(op(ScaleOp, input=x, shift=constant()), scale) is None
+
+
+JOINED = f"""
+%a = trt.unary neg %x : {UNARY} loc("a")
+%b = trt.unary exp %x : {UNARY} loc("b")
+%j = trt.concatenation %x, %a, %b {{axis = 0 : i64}} : ({T}, {T}, {T}) -> tensor<6x3xf32>
+%y = trt.activation relu %x : {UNARY}
+"""
+
+
+def test_one_of_several_operands() -> None:
+    found = matches(op(ConcatenationOp, inputs=some(op(UnaryOp, x, kind="exp").named("part"))), JOINED)
+    assert found is not None
+    assert found["part"].results[0].name_hint == "b"
+    assert matches(op(ConcatenationOp, inputs=some(op(ActivationOp, x))), JOINED) is None
+
+
+def test_each_of_several_operands_is_tried() -> None:
+    part = op(UnaryOp, x).where(lambda found: found.kind.data == "exp", "it is no exp")
+    found = matches(op(ConcatenationOp, inputs=some(part.named("part"))), JOINED)
+    assert found is not None
+    assert found["part"].results[0].name_hint == "b"
+
+
+def test_what_is_missing_is_said_in_the_words_of_the_pattern() -> None:
+    said = "missed: it joins no activation"
+    assert declines(op(ConcatenationOp, inputs=some(op(ActivationOp).missing("it joins no activation"))), JOINED) == [
+        said
+    ]
+    assert declines(op(UnaryOp, op(ActivationOp).missing("it joins no activation")), JOINED) == [said, said]
 
 
 CHAIN = f"""
@@ -251,6 +282,7 @@ def test_what_is_no_layer_of_the_pattern_is_silent() -> None:
         ),
         (lambda: op(ActivationOp, x, x), "a pattern of trt.activation: it has 2 operands, but the op 1"),
         (lambda: op(ConcatenationOp, each(x)), "each(..) stands for an operand by its name"),
+        (lambda: op(ConcatenationOp, some(x)), "and so does some(..)"),
     ],
 )
 def test_patterns_that_cannot_be_meant(make: object, said: str) -> None:
