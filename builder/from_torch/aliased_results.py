@@ -158,7 +158,7 @@ class _ViewWriter:
 
     def _copied(self, node: Any) -> Any:
         found = {one: self.view(one) for one in node.all_input_nodes}
-        return self.graph.node_copy(node, lambda one: found[one])
+        return self.graph.node_copy(node, found.__getitem__)
 
 
 def _owners(nodes: Sequence[Any]) -> dict[int, Any]:
@@ -172,15 +172,17 @@ def _owners(nodes: Sequence[Any]) -> dict[int, Any]:
 
 
 def _tensor(node: Any) -> Any:
-    value = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
-    is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
-    return value if is_dense else None
+    return _dense_tensor(node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None)
 
 
 def _first(value: Any) -> Any:
-    if _holds_tensors(value):
-        value = value[0]
-    return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
+    return _dense_tensor(value[0] if _holds_tensors(value) else value)
+
+
+def _dense_tensor(value: Any) -> Any:
+    """A value that is a tensor with strides, else None."""
+    is_dense = isinstance(value, torch.Tensor) and value.layout == torch.strided
+    return value if is_dense else None
 
 
 def _holds_tensors(value: Any) -> bool:
