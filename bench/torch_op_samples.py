@@ -1,9 +1,9 @@
 """PyTorch's own samples of its operators through `mlirt.compile` or torch.compile.
 
     python bench/torch_op_samples.py --samples 4 --target cpu
-    python bench/torch_op_samples.py --only 'nn.functional' --by backend
+    python bench/torch_op_samples.py --only 'nn.functional' --by backend --dtypes float32,int64,bool --strided
 
-The samples are those of `torch.testing._internal.common_methods_invocations.op_db`, float32, each in its own process.
+The samples are those of `torch.testing._internal.common_methods_invocations.op_db`, each in its own process.
 Tensors of a sample are inputs, all else is built in. Outcomes:
 
 right       the same structure, types and shapes, and no element is further from PyTorch's than 2e-4 of its size, or 3
@@ -65,15 +65,18 @@ class Sample(torch.nn.Module):
 
 
 def _as(tensor: Any, dtype: Any) -> Any:
-    return tensor.detach().to(dtype) if tensor.is_floating_point() else tensor.detach()
+    is_cast = tensor.is_floating_point() and dtype.is_floating_point
+    return tensor.detach().to(dtype) if is_cast else tensor.detach()
 
 
 @dataclass(frozen=True)
 class Way:
-    """How samples become engines."""
+    """How samples are drawn and become engines."""
 
     target: str
     by_backend: bool
+    dtype: Any = torch.float32
+    is_strided: bool = False
 
     def engine(self, module: Sample) -> Callable[..., Any]:
         """What is called like the module."""
@@ -91,8 +94,9 @@ def judge(name: str, variant: str, number: int, way: Way, tell: Tell) -> None:
     warnings.simplefilter("ignore")
     torch.manual_seed(number)
     operator = next(one for one in op_db if one.name == name and one.variant_test_name == variant)
-    sample = next(itertools.islice(operator.sample_inputs("cpu", torch.float32), number, None))
-    module = Sample(operator.op, sample, torch.float32).eval()
+    sample = next(itertools.islice(operator.sample_inputs("cpu", way.dtype), number, None))
+    sample = sample.noncontiguous() if way.is_strided else sample
+    module = Sample(operator.op, sample, way.dtype).eval()
     try:
         wanted, again = _result(module), _result(module)
     except Exception as error:
@@ -104,7 +108,7 @@ def judge(name: str, variant: str, number: int, way: Way, tell: Tell) -> None:
     try:
         engine = way.engine(module)
         with torch.no_grad():
-            found = engine(*(one.clone() for one in module.inputs))
+            found = engine(*(_copy(one) for one in module.inputs))
     except UnsupportedError as error:
         return tell("untraced" if "cannot trace" in str(error) else "refused", str(error))
     except Exception as error:
@@ -132,7 +136,14 @@ def _draws(module: Sample) -> bool:
 
 def _result(module: Sample) -> Any:
     with torch.no_grad():
-        return module(*(one.clone() for one in module.inputs))
+        return module(*(_copy(one) for one in module.inputs))
+
+
+def _copy(tensor: Any) -> Any:
+    """A copy with the same strides, also where elements lie apart."""
+    if tensor.layout != torch.strided or tensor.is_contiguous() or 0 in tensor.stride():
+        return tensor.clone()
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
 
 
 def _exact(operator: Any, sample: Any) -> Any:
@@ -146,12 +157,12 @@ def cases(only: str, samples: int, way: Way) -> Iterator[Case]:
     """One for each sample."""
     for operator in op_db:
         label = operator.name + (f".{operator.variant_test_name}" if operator.variant_test_name else "")
-        if re.search(only, label) is None or not operator.supports_dtype(torch.float32, "cpu"):
+        if re.search(only, label) is None or not operator.supports_dtype(way.dtype, "cpu"):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                drawn = operator.sample_inputs("cpu", torch.float32)
+                drawn = operator.sample_inputs("cpu", way.dtype)
                 count = sum(1 for _ in itertools.islice(drawn, 40))
             except Exception:
                 continue
@@ -160,7 +171,7 @@ def cases(only: str, samples: int, way: Way) -> Iterator[Case]:
             def judged(_: bytes, tell: Tell, chosen: Any = operator, k: int = number) -> None:
                 judge(chosen.name, chosen.variant_test_name, k, way, tell)
 
-            yield Case(f"{label}[{number}]", b"", judged)
+            yield Case(f"{label}[{number}] {str(way.dtype).removeprefix('torch.')}", b"", judged)
 
 
 def main() -> int:
@@ -171,11 +182,15 @@ def main() -> int:
     flags.add_argument("--target", default="reference")
     flags.add_argument("--by", choices=["compile", "backend"], default="compile")
     flags.add_argument("--table", type=Path, help="a file for one line for each case")
+    flags.add_argument("--dtypes", default="float32", help="PyTorch's names, with commas between them")
+    flags.add_argument("--strided", action="store_true", help="the elements of inputs lie apart in memory")
     given = flags.parse_args()
     torch.set_num_threads(1)
-    way = Way(given.target, given.by == "backend")
-    way.engine(_first())  # imports what each child needs
-    found = _noted(cases(given.only, given.samples, way), given.table)
+    dtypes = [getattr(torch, name) for name in given.dtypes.split(",")]
+    ways = [Way(given.target, given.by == "backend", dtype, given.strided) for dtype in dtypes]
+    ways[0].engine(_first())  # imports what each child needs
+    drawn = itertools.chain.from_iterable(cases(given.only, given.samples, way) for way in ways)
+    found = _noted(drawn, given.table)
     tally = run_cases(found, Limits(given.seconds, 16 << 30))
     return 0 if tally.is_good and not tally.counts["differs"] else 1
 

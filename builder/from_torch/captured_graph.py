@@ -7,16 +7,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from operator import attrgetter, is_
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from operator import attrgetter, is_, methodcaller
 from typing import Any
 
 import torch
 
+from mlirt.builder.from_torch.aliased_results import AliasedResults
 from mlirt.errors import UnsupportedError
 
 _version = attrgetter("_version")
 """How often a tensor has been written to in place; tensors of inference mode do not know."""
+_address = methodcaller("data_ptr")
+"""Where the elements of a tensor lie, which `weight.data = other` changes and counts as no write."""
 
 
 class CapturedGraph:
@@ -24,21 +28,28 @@ class CapturedGraph:
 
     def __init__(self, graph: Any, example_inputs: Sequence[Any]) -> None:
         self._graph = graph
+        self.results = AliasedResults(graph)
         self.examples = list(example_inputs)
         self._places = [node for node in graph.graph.nodes if node.op == "placeholder"]
         self._weights = [k for k, one in enumerate(example_inputs) if _is_weight(one)]
+        self._changes: Counter[int] = Counter()
         self._numbers = [k for k, one in enumerate(example_inputs) if _is_number(one, self._places[k])]
+        self._sort(example_inputs)
+
+    def _sort(self, args: Sequence[Any]) -> None:
+        """Tell the tensors of a call from what is built in, and note the latter."""
         built_in = {*self._weights, *self._numbers}
         self._tensors = [
-            k for k, one in enumerate(example_inputs) if isinstance(one, torch.Tensor) and k not in built_in
+            k for k, one in enumerate(self.examples) if isinstance(one, torch.Tensor) and k not in built_in
         ]
-        self.take_weights(example_inputs)
+        self.take_weights(args)
 
     def take_weights(self, args: Sequence[Any]) -> None:
-        """Note the weights of a call, and how often they have been written to."""
+        """Note the weights of a call, how often they have been written to, and where they lie."""
         self._taken = [args[k] for k in self._weights]
         self._versioned = [one for one in self._taken if not one.is_inference()]
         self._versions = list(map(_version, self._versioned))
+        self._addresses = list(map(_address, self._taken))
         self._values = [args[k].item() for k in self._numbers]
 
     def weights_have_changed(self, args: Sequence[Any]) -> bool:
@@ -47,8 +58,32 @@ class CapturedGraph:
         return (
             not all(map(is_, map(args.__getitem__, self._weights), self._taken))
             or list(map(_version, self._versioned)) != self._versions
+            or list(map(_address, self._taken)) != self._addresses
             or any(args[k].item() != value for k, value in zip(self._numbers, self._values, strict=True))
         )
+
+    def take_changed_weights(self, args: Sequence[Any]) -> None:
+        """Note the weights of a call that has others; a buffer that was written to twice is an input from now on."""
+        versions = dict(zip(map(id, self._versioned), self._versions, strict=True))
+        written = [
+            k
+            for k, old in zip(self._weights, self._taken, strict=True)
+            if args[k] is old and versions.get(id(old), -1) not in (-1, old._version)
+        ]
+        self._changes.update(k for k in written if not isinstance(args[k], torch.nn.Parameter))
+        self._open(args, {k for k, count in self._changes.items() if count > 1})
+
+    def open_weights(self, names: Iterable[str]) -> None:
+        """Let weights that the graph itself writes to be inputs; `names` are those of the attributes of the module."""
+        wanted = set(names)
+        self._open(self.examples, {k for k in self._weights if self._attribute_of(k) in wanted})
+
+    def _open(self, args: Sequence[Any], numbers: set[int]) -> None:
+        self._weights = [k for k in self._weights if k not in numbers]
+        self._sort(args)
+
+    def _attribute_of(self, number: int) -> str:
+        return str(self._places[number].target)
 
     def inputs_of(self, args: Sequence[Any]) -> list[Any]:
         """The tensors of a call that are no weights."""
@@ -57,10 +92,11 @@ class CapturedGraph:
     def module(self) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
         """The module, example inputs and their dynamic shapes, for `torch.export.export`."""
         graph = copy.deepcopy(self._graph.graph)
+        _keep_results(graph, [node.name for node in self.results.computed])
         places = [node for node in graph.nodes if node.op == "placeholder"]
         module = torch.fx.GraphModule(self._graph, graph)
         for k, weight in zip(self._weights, self._taken, strict=True):
-            self._as_attribute(module, places[k], weight)
+            self._as_attribute(module, places[k], weight, self._attribute_of(k))
         for k, value in zip(self._numbers, self._values, strict=True):
             _as_number(graph, places[k], value)
         sizes = self._size_sources()
@@ -86,8 +122,7 @@ class CapturedGraph:
                     found.setdefault(str(size.node.expr), (k, axis))
         return found
 
-    def _as_attribute(self, module: Any, node: Any, weight: Any) -> None:
-        name = str(node.target)
+    def _as_attribute(self, module: Any, node: Any, weight: Any, name: str) -> None:
         holder = torch.nn.Parameter(weight.detach(), requires_grad=False)
         module.register_buffer(name, holder.data, persistent=True)
         with module.graph.inserting_before(node):
@@ -111,6 +146,16 @@ class CapturedGraph:
                 size = graph.call_function(torch.ops.aten.sym_size.int, (places[source[0]], source[1]))
             node.replace_all_uses_with(size)
         graph.erase_node(node)
+
+
+def _keep_results(graph: Any, names: Sequence[str]) -> None:
+    """Let a graph give the nodes of these names, and set no mode: PyTorch has set it where the graph is called."""
+    nodes = {node.name: node for node in graph.nodes}
+    end = next(node for node in reversed(graph.nodes) if node.op == "output")
+    end.args = (tuple(nodes[name] for name in names),)
+    for node in nodes.values():
+        if node.target is torch._C._set_grad_enabled:
+            graph.erase_node(node)
 
 
 def _is_weight(value: Any) -> bool:

@@ -48,21 +48,24 @@ class CompiledGraph:
         self._config, self._min_nodes = config, min_nodes
         self._captured = CapturedGraph(graph, example_inputs)
         self._run: Callable[..., Any] | None = None
-        if not _needs_gradients(example_inputs):
+        self._views = None if self._captured.results.is_plain else self._captured.results
+        self._needs_gradients = _results_need_gradients(self._captured.results.computed)
+        if not self._needs_gradients:
             self._build()
 
     def __call__(self, *args: Any) -> Any:
         """The results of the graph; raises `InvalidInputError` where a call needs gradients."""
-        if _needs_gradients(args):
+        if self._needs_gradients and torch.is_grad_enabled():
             raise InvalidInputError("the back end mlirt computes no gradients: call the model under torch.no_grad()")
         if self._captured.weights_have_changed(args):
             _LOG.info("mlirt: weights have changed, the engines are built anew")
-            self._captured.take_weights(args)
+            self._captured.take_changed_weights(args)
             self._build()
         if self._run is None:
             return self._graph(*args)
         try:
-            return self._run(*self._captured.inputs_of(args))
+            found = self._run(*self._captured.inputs_of(args))
+            return found if self._views is None else self._views(args, found)
         except AssertionError as error:
             if not str(error).startswith(_GUARD):
                 raise
@@ -81,5 +84,7 @@ class CompiledGraph:
             self._run = None
 
 
-def _needs_gradients(args: Sequence[Any]) -> bool:
-    return torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args)
+def _results_need_gradients(computed: Sequence[Any]) -> bool:
+    """Whether gradients of any result could be asked for, as TorchDynamo traced it; it traces anew for another mode."""
+    examples = [node.meta.get("example_value") for node in computed]
+    return torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in examples)

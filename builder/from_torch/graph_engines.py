@@ -33,9 +33,11 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
 
     The function raises `AssertionError` for lengths for which PyTorch did not trace the graph.
     """
-    module, inputs, shapes = captured.module()
-    dynamic = shapes if any(shapes) else None
-    program = decomposed(exported(module, inputs, None, dynamic))
+    program = _program(captured)
+    written = set(program.graph_signature.buffers_to_mutate.values())
+    if written:
+        captured.open_weights(written)
+        program = _program(captured)
     whole = program.module(check_guards=True)
     weights = _attributes(whole)
     refused = refused_names(whole.graph, weights)
@@ -53,6 +55,11 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
     # A call of the module itself would look for hooks and hold each argument to the example's structure.
     run: Callable[..., Any] = parts.forward
     return run
+
+
+def _program(captured: CapturedGraph) -> Any:
+    module, inputs, shapes = captured.module()
+    return decomposed(exported(module, inputs, None, shapes if any(shapes) else None))
 
 
 def _attributes(module: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mlirt.dialects.tensor_types import element_type, numpy_dtype
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
+from mlirt.frontend.torch.symbolic_numbers import size_value
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,8 @@ class Call:
         return self.net.constant(np.asarray(given).astype(numpy_dtype(element_type(element))))
 
     def size_value(self, dim: Dim) -> Value:
-        """A size as a 0-D int64 value: the product of lengths of a tensor made for it where it is symbolic."""
-        if isinstance(dim, int):
-            return self.net.constant(np.array(dim, np.int64))
-        line = self.net.emit(
-            "fill",
-            [None, self.net.constant(np.array(0, np.int64)), self.net.constant(np.array(0, np.int64))],
-            kind="linspace",
-            output_dims=[dim],
-        )
-        return layers.length_of(self.net, line, 0)
+        """A size as a 0-D int64 value."""
+        return size_value(self.net, dim)
 
     def given(self, name: str) -> bool:
         return self.arguments.get(name) is not None

@@ -23,6 +23,7 @@ from mlirt.frontend.torch.call import Call, ResultType
 from mlirt.frontend.torch.custom_operators import custom_handler
 from mlirt.frontend.torch.elements import element_of_dtype
 from mlirt.frontend.torch.handlers import handler_for, without_copy
+from mlirt.frontend.torch.symbolic_numbers import number_value
 from mlirt.frontend.torch.symbols import Symbols
 
 # They check what PyTorch has assumed of sizes and types when it exported; nobody reads a result of theirs.
@@ -69,11 +70,23 @@ class GraphReader:
         elif isinstance(found, torch.SymInt):
             self._size(node, found)
         elif isinstance(found, torch.SymBool | torch.SymFloat):
-            self.values[node] = found
+            self.values[node] = self.number(node, found)
         elif operator.endswith("getitem") and not isinstance(node.target, torch._ops.OpOverload):
             self._item(node, self.values[node.args[0]], node.args[1])
         else:
             self._call(node, operator)
+
+    def number(self, node: Any, found: Any) -> Any:
+        """What is no tensor: a length as a dimension, what follows from lengths as a value, others as they are."""
+        if isinstance(found, torch.SymInt):
+            return self.symbols.dim(found)
+        if not isinstance(found, torch.SymFloat) or any(str(one).startswith("zu") for one in _symbols_of(found)):
+            return found
+        try:
+            return number_value(self.net, self.symbols, found.node.expr)
+        except UnsupportedError as error:
+            self._refuse(node, _reason(error), _way_out(error))
+            return None
 
     def _size(self, node: Any, size: Any) -> None:
         if self.symbols.is_unknown(size):
@@ -104,6 +117,8 @@ class GraphReader:
 
     def _results(self, node: Any, operator: str, name: str) -> list[Value]:
         operator = without_copy(operator)
+        if operator.startswith("aten.as_strided") and not node.args[0].meta["val"].is_contiguous():
+            raise UnsupportedError("it reads a tensor by strides that does not lie in the order of rows")
         handler = handler_for(operator) or custom_handler(operator)
         if handler is None:
             raise UnsupportedError("there is no layer for it")
@@ -222,6 +237,10 @@ def _meta_of(node: Any, name: str) -> Any:
 def _reason(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text.partition("is not supported yet; ")[2] or text[:300]
+
+
+def _symbols_of(number: Any) -> Any:
+    return number.node.expr.free_symbols
 
 
 def _way_out(error: UnsupportedError) -> str:

@@ -12,7 +12,7 @@ from mlirt.frontend.importing.clipping import clipped
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.torch.call import Call
 from mlirt.frontend.torch.handlers import aten_op
-from mlirt.frontend.torch.truth_values import truncated
+from mlirt.frontend.torch.truth_values import has_minus, truncated
 
 # The kind in trt, and the arguments that are alpha and beta; numbers stand for themselves.
 _ACTIVATIONS: dict[str, tuple[str, str | float, str | float]] = {
@@ -147,15 +147,17 @@ def rounded_to_decimals(net: Network, call: Call) -> Value:
 
 
 @aten_op("signbit.default")
-def has_minus(net: Network, call: Call) -> Value:
-    """Whether a number is below 0, or the zero that is: 1 / -0 is minus infinity."""
-    x = call.value("self")
-    zero = layers.scalar_like(net, 0, layers.cast(net, x, "int8") if is_bool(x.element) else x)
-    below = layers.binary(net, "less", layers.cast(net, x, zero.element), zero)
-    if not is_float(x.element):
-        return below
-    is_zero = layers.binary(net, "equal", x, zero)
-    return layers.select(net, is_zero, layers.binary(net, "less", layers.unary(net, "recip", x), zero), below)
+def sign_bit(net: Network, call: Call) -> Value:
+    return has_minus(net, call.value("self"))
+
+
+@aten_op("angle.default")
+def angle(net: Network, call: Call) -> Value:
+    """Of a real number: pi below 0, else 0."""
+    x = call.operand("self", call.element)
+    zero = layers.scalar_like(net, 0, x)
+    found = layers.select(net, layers.binary(net, "less", x, zero), layers.scalar_like(net, math.pi, x), zero)
+    return layers.select(net, layers.unary(net, "isnan", x), x, found)
 
 
 @aten_op("rsqrt.default")

@@ -33,13 +33,15 @@ def _base(call: Call) -> str:
     "empty_strided.default",
     "empty_like.default",
     "new_empty.default",
+    "new_empty_strided.default",
+    "empty_permuted.default",
     "scalar_tensor.default",
 )
 def full(net: Network, call: Call) -> Value:
     """One number everywhere; memory without contents is zeros."""
     names = ("fill_value", "value", "s")
     name = next((name for name in names if name in call.arguments), "")
-    if name and isinstance(call.arguments[name], Expr):
+    if name and isinstance(call.arguments[name], Expr | Value):
         value = call.operand(name, call.element)
     else:
         number = call.arguments[name] if name else int("ones" in call.operator)

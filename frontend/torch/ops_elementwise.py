@@ -10,7 +10,7 @@ from mlirt.frontend.importing.clipping import clipped
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.torch.call import Call
 from mlirt.frontend.torch.handlers import aten_op
-from mlirt.frontend.torch.truth_values import as_bool, truncated
+from mlirt.frontend.torch.truth_values import as_bool, has_minus, truncated
 
 _ARITHMETIC = {
     "mul": "prod",
@@ -156,6 +156,15 @@ def extreme_of_numbers(net: Network, call: Call) -> Value:
         return found
     found = layers.select(net, layers.unary(net, "isnan", b), a, found)
     return layers.select(net, layers.unary(net, "isnan", a), b, found)
+
+
+@aten_op("copysign.Tensor", "copysign.Scalar")
+def with_sign(net: Network, call: Call) -> Value:
+    """The size of one number with the sign of the other, be that a zero's."""
+    size, sign = layers.aligned(
+        net, [layers.unary(net, "abs", call.operand("self", call.element)), call.operand("other", call.element)]
+    )
+    return layers.select(net, has_minus(net, sign), layers.unary(net, "neg", size), size)
 
 
 @aten_op("clamp.default")

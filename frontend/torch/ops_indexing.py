@@ -20,7 +20,7 @@ from mlirt.frontend.torch.neutral_numbers import neutral_number
 from mlirt.frontend.torch.truth_values import as_bool
 
 _OLD_REDUCTIONS = {"add": "add", "multiply": "mul"}
-_REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+_REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
 
 
 @aten_op("embedding.default")
@@ -73,7 +73,7 @@ def scatter(net: Network, call: Call) -> Value:
 def _reduced(net: Network, call: Call, x: Value, index: Value, updates: Value, axis: int) -> Value:
     """Elements that meet at a place, with what is there already, unless `include_self` is false."""
     kind, own = call.text("reduce"), call.flag("include_self")
-    reduction = _REDUCTIONS.get("sum" if kind == "mean" else kind)
+    reduction = _REDUCTIONS.get(kind)
     if reduction is None:
         raise call.unsupported(f"the reduction {kind!r} is not known")
     ones = layers.expand(net, layers.scalar_like(net, 1, updates), updates.dims)
@@ -179,17 +179,39 @@ def index_put(net: Network, call: Call) -> Value:
     return layers.transpose(net, written, [order.index(axis) for axis in range(x.rank)])
 
 
-@aten_op("index_copy.default", "index_add.default")
+@aten_op("index_copy.default", "index_add.default", "index_reduce.default")
 def along_index(net: Network, call: Call) -> Value:
-    """Slices written, or added, at places along one axis."""
-    x, places, source = call.value("self"), call.value("index"), call.value("source")
+    """Slices written, added, or reduced with others, at places along one axis."""
+    given, places, source = call.value("self"), call.value("index"), call.value("source")
+    x = given if given.rank else layers.reshape(net, given, [1])
+    source = source if source.rank else layers.reshape(net, source, [1])
     axis = call.axis("dim", x.rank)
     shape = [source.dims[axis] if k == axis else 1 for k in range(x.rank)]
     spread = layers.expand(net, layers.reshape(net, layers.cast(net, places, "int64"), shape), source.dims)
-    if "alpha" in call.arguments and call.real("alpha") != 1.0:
+    if "alpha" in call.arguments and call.arguments["alpha"] != 1:
         source = layers.binary(net, "prod", source, call.operand("alpha", call.element))
-    reduction = "add" if call.operator == "aten.index_add.default" else "none"
-    return net.emit("scatter", [x, spread, source], mode="element", axis=axis, reduction=reduction)
+    if "reduce" in call.arguments:
+        found = _reduced(net, call, x, spread, source, axis)
+    else:
+        reduction = "add" if call.operator == "aten.index_add.default" else "none"
+        found = net.emit("scatter", [x, spread, source], mode="element", axis=axis, reduction=reduction)
+    return layers.reshape(net, found, given.dims)
+
+
+@aten_op("put.default")
+def put(net: Network, call: Call) -> Value:
+    """Elements written, or added, at places of the flattened tensor."""
+    x, places, source = call.value("self"), call.value("index"), call.value("source")
+    count, several = product(x.dims), product(places.dims)
+    flat, places, source = (
+        layers.reshape(net, one, [length]) for one, length in ((x, count), (places, several), (source, several))
+    )
+    wrapped = layers.binary(net, "sum", places, call.size_value(count))
+    below = layers.binary(net, "less", places, layers.scalar_like(net, 0, places))
+    places = layers.select(net, below, wrapped, places)
+    reduction = "add" if call.flag("accumulate") else "none"
+    written = net.emit("scatter", [flat, places, source], mode="element", axis=0, reduction=reduction)
+    return layers.reshape(net, written, x.dims)
 
 
 @aten_op("nonzero.default")
@@ -270,8 +292,10 @@ def masked_fill(net: Network, call: Call) -> Value:
 @aten_op("masked_scatter.default")
 def masked_scatter(net: Network, call: Call) -> Value:
     """Where the mask is true the elements of the source, one after the other."""
-    x, source = call.value("self"), call.value("source")
-    mask = layers.expand(net, layers.with_rank(net, call.value("mask"), x.rank), x.dims)
+    source, dims = call.value("source"), call.result_dims
+    x, mask = (
+        layers.expand(net, layers.with_rank(net, call.value(name), len(dims)), dims) for name in ("self", "mask")
+    )
     length = product(x.dims)
     ones = layers.cast(net, layers.reshape(net, mask, [length]), "int64")
     place = net.emit("cumulative", [ones], kind="sum", axis=0, exclusive=True)

@@ -143,10 +143,7 @@ def diagonal(net: Network, call: Call) -> Value:
     first, second = call.axis("dim1", x.rank), call.axis("dim2", x.rank)
     rest = [axis for axis in range(x.rank) if axis not in (first, second)]
     x = layers.transpose(net, x, [first, second, *rest])
-    count = call.result_dims[-1]
-    rows = layers.counting(net, "int64", count, start=max(-offset, 0))
-    columns = layers.counting(net, "int64", count, start=max(offset, 0))
-    places = layers.concatenate(net, [layers.unsqueeze(net, line, [1]) for line in (rows, columns)], 1)
+    places = _diagonal_places(net, offset, call.result_dims[-1])
     found = net.emit("gather", [x, places], mode="nd", num_elementwise_dims=0)
     return layers.transpose(net, found, [*range(1, found.rank), 0])
 
@@ -155,11 +152,60 @@ def diagonal(net: Network, call: Call) -> Value:
 def as_strided(net: Network, call: Call) -> Value:
     """Any view by strides: a gather from the flattened tensor, which must be one as PyTorch stores it."""
     x = call.value("self")
+    flat = layers.reshape(net, x, [product(x.dims)])
+    return net.emit("gather", [flat, net.constant(_strided_places(call))], mode="default", axis=0)
+
+
+@aten_op("as_strided_scatter.default")
+def as_strided_scatter(net: Network, call: Call) -> Value:
+    """A copy with other elements at the places of such a view."""
+    x, source, places = call.value("self"), call.value("src"), _strided_places(call).reshape(-1)
+    flat = layers.reshape(net, x, [product(x.dims)])
+    updates = layers.reshape(net, source, [places.size])
+    written = net.emit("scatter", [flat, net.constant(places), updates], mode="element", axis=0, reduction="none")
+    return layers.reshape(net, written, x.dims)
+
+
+def _strided_places(call: Call) -> np.ndarray:
     sizes, strides = call.integers("size"), call.integers("stride")
     first = call.integer("storage_offset") if call.given("storage_offset") else 0
     places = np.full(sizes, first, np.int64)
     for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         shape = [size if k == axis else 1 for k in range(len(sizes))]
         places = places + (stride * np.arange(size)).reshape(shape)
-    flat = layers.reshape(net, x, [product(x.dims)])
-    return net.emit("gather", [flat, net.constant(places)], mode="default", axis=0)
+    return places
+
+
+@aten_op("resize.default")
+def resized(net: Network, call: Call) -> Value:
+    """The first elements in another shape; what there were none for is memory without contents, zeros here."""
+    x, wanted = call.value("self"), product(call.result_dims)
+    count = product(x.dims)
+    flat = layers.reshape(net, x, [count])
+    if not isinstance(count, int) or not isinstance(wanted, int):
+        raise call.unsupported("its lengths must be known when the engine is built")
+    if wanted > count:
+        rest = layers.expand(net, layers.scalar_like(net, 0, x, 1), [wanted - count])
+        flat = layers.concatenate(net, [flat, rest], 0)
+    return layers.reshape(net, layers.along(net, flat, 0, 0, wanted), call.result_dims)
+
+
+@aten_op("diagonal_scatter.default")
+def diagonal_scatter(net: Network, call: Call) -> Value:
+    """A copy with other elements at equal places of two axes."""
+    x, source = call.value("self"), call.value("src")
+    first, second = call.axis("dim1", x.rank), call.axis("dim2", x.rank)
+    rest = [axis for axis in range(x.rank) if axis not in (first, second)]
+    order = [first, second, *rest]
+    places = _diagonal_places(net, call.integer("offset"), source.dims[-1])
+    updates = layers.transpose(net, source, [source.rank - 1, *range(source.rank - 1)])
+    front = layers.transpose(net, x, order)
+    written = net.emit("scatter", [front, places, updates], mode="nd", reduction="none")
+    return layers.transpose(net, written, [order.index(axis) for axis in range(x.rank)])
+
+
+def _diagonal_places(net: Network, offset: int, count: Dim) -> Value:
+    """The row and the column of each element of a diagonal."""
+    rows = layers.counting(net, "int64", count, start=max(-offset, 0))
+    columns = layers.counting(net, "int64", count, start=max(offset, 0))
+    return layers.concatenate(net, [layers.unsqueeze(net, line, [1]) for line in (rows, columns)], 1)

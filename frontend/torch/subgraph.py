@@ -56,7 +56,9 @@ def read_graph(
         if node.op == "placeholder":
             inputs.append(_placeholder(node, weights, net, reader))
         elif node.op == "get_attr":
-            reader.values[node] = net.constant(array_of(weights[node.target]), node.target)
+            # What is no tensor is the graph of a branch or a loop.
+            weight = weights.get(node.target)
+            reader.values[node] = None if weight is None else net.constant(array_of(weight), node.target)
     reader.read(nodes)
     results = nodes[-1].args[0]
     listed = list(results) if isinstance(results, tuple | list) else [results]
@@ -73,7 +75,7 @@ def _placeholder(node: Any, weights: Mapping[str, Any], net: Network, reader: Gr
         reader.values[node] = net.constant(array_of(weights[node.name]), node.name)
         return None
     if not isinstance(found, torch.Tensor):
-        reader.values[node] = reader.symbols.dim(found) if isinstance(found, torch.SymInt) else found
+        reader.values[node] = reader.number(node, found)
         return None
     name = str(node.name)
     reader.values[node] = argument(net, name, type_of(found, reader.symbols))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlirt.builder.calibration.sensitivity import sensitivity
     from mlirt.builder.compile import compile
     from mlirt.builder.config.build_config import BuildConfig
+    from mlirt.builder.from_torch.capture_recurrent import capture_recurrent
     from mlirt.builder.from_torch.torch_allocator import TorchAllocator
     from mlirt.builder.low_rank_updates import lora_merged
     from mlirt.builder.number_range.check_range import check_range
@@ -65,6 +66,7 @@ _HOMES = {
     "lora_merged": "mlirt.builder.low_rank_updates",
     "refit": "mlirt.builder.refit",
     "refittable_weights": "mlirt.builder.refit",
+    "capture_recurrent": "mlirt.builder.from_torch.capture_recurrent",
     "TorchAllocator": "mlirt.builder.from_torch.torch_allocator",
     "TimingCache": "mlirt.builder.tactics.timing_cache",
     "Pipeline": "mlirt.passes.pipeline_edits",
@@ -117,6 +119,7 @@ __all__ = [
     "UnsupportedOperatorsError",
     "__version__",
     "calibrate",
+    "capture_recurrent",
     "check_range",
     "compile",
     "draw",

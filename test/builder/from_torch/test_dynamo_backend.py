@@ -14,6 +14,7 @@ import pytest
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
 
+import mlirt  # noqa: E402
 from mlirt.builder.from_torch import dynamo_backend, graph_engines  # noqa: E402
 from mlirt.builder.from_torch.dynamo_backend import mlirt_backend  # noqa: E402
 from mlirt.errors import InvalidInputError  # noqa: E402
@@ -180,11 +181,16 @@ def test_recurrent_modules_are_engines_where_torchdynamo_captures_them(engines: 
     assert torch.allclose(found[0], wanted[0], atol=1e-5)
 
 
-def test_one_engine_serves_all_lengths_of_an_lstm(engines: list[Any]) -> None:
-    module = torch.nn.LSTM(3, 4, batch_first=True).eval()
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_one_engine_serves_all_lengths(engines: list[Any], kind: str) -> None:
+    module = getattr(torch.nn, kind)(3, 4, batch_first=True, bidirectional=True).eval()
     compiled = torch.compile(module, backend=mlirt_backend, options=REFERENCE, dynamic=True)
-    with torch.no_grad(), torch._dynamo.config.patch(allow_rnn=True):
-        for batch, length in ((6, 5), (2, 8), (9, 7)):
-            x = torch.randn(batch, length, 3)
+    before = torch._dynamo.config.allow_rnn
+    sequences = [torch.randn(*sizes, 3) for sizes in ((6, 5), (2, 8), (9, 7))]
+    with torch.no_grad():
+        with mlirt.capture_recurrent():
+            compiled(sequences[0])
+        for x in sequences:
             assert torch.allclose(compiled(x)[0], module(x)[0], atol=1e-5)
     assert len(engines) == 1
+    assert torch._dynamo.config.allow_rnn == before

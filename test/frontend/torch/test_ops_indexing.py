@@ -40,6 +40,29 @@ CASES: dict[str, tuple[Any, ...]] = {
     "axes apart": (lambda x, i: x[i, :, i], V[:, :3], torch.tensor([0, 1, -1])),
     "axes together": (lambda x, i: (x[:, i, i], x[:, i[:, None], i]), V, P),
     "written": (lambda x, i: torch.index_put(x, (i,), x[:3] * 2), M, P),
+    "reduced along an axis": (
+        lambda x, i: [
+            x.index_reduce(0, i, x[:3] * 2, kind, include_self=own)
+            for kind in ("prod", "mean", "amax", "amin")
+            for own in (True, False)
+        ],
+        M,
+        torch.tensor([0, 2, 2]),
+    ),
+    "put": (
+        lambda x, i: (x.put(i, x[0, :3] * 2), torch.ones_like(x).put(i, x[0, :3], accumulate=True)),
+        M,
+        torch.tensor([1, -2, 7]),
+    ),
+    "one number": (
+        lambda x, i: (
+            x.sum().index_add(0, i, x[0, 0]),
+            x.sum().index_copy(0, i, x[0, :1]),
+            x[0, 0].masked_scatter(x > 0, x),
+        ),
+        M,
+        torch.tensor([0]),
+    ),
     "added": (lambda x, i: torch.index_put(x, (i,), x[:3] * 2, accumulate=True), M, torch.tensor([0, 2, 2])),
     "written by mask": (lambda x: torch.index_put(x, (x > 0,), torch.tensor(7.0)), M),
     "scattered": (

@@ -35,3 +35,21 @@ def test_permutations_have_each_number_once() -> None:
     one, two = engine(x), engine(x)
     assert not torch.equal(one, two)
     assert torch.equal(one.sort().values, torch.arange(200))
+
+
+def test_numbers_from_a_range_and_coins() -> None:
+    def function(x: Any) -> Any:
+        return (
+            torch.randint(3, 7, (64, 64)) + x.long(),
+            torch.bernoulli(x + 0.25),
+            torch.normal(x + 5, 2.0),
+        )
+
+    engine: Any = mlirt.compile(Function(function), (torch.zeros(64, 64),), target="reference")
+    whole, coins, normal = engine(torch.zeros(64, 64))
+    assert whole.unique().tolist() == [3, 4, 5, 6]
+    assert abs(float(whole.double().mean()) - 4.5) < 0.1
+    assert coins.unique().tolist() == [0.0, 1.0]
+    assert abs(float(coins.mean()) - 0.25) < 0.05
+    assert abs(float(normal.mean()) - 5) < 0.2
+    assert abs(float(normal.std()) - 2) < 0.2

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -23,6 +24,15 @@ CASES: dict[str, tuple[Any, ...]] = {
     "sort": (lambda x: x.sort(-1, descending=True), X),
     "topk": (lambda x: (torch.topk(x, 3, 1), torch.topk(x, 2, largest=False)), V),
     "argsort": (lambda x: x.argsort(1), V),
+    "the k-th": (lambda x: [*torch.kthvalue(x, 3, 1), *x[0, 0].kthvalue(2, keepdim=True)], V),
+    "the middle": (
+        lambda x: [x.median(), *x.median(1), *x[0, 0].sum().median(0), *x[:, :, :5].median(-1, keepdim=True)],
+        V,
+    ),
+    "the middle with gaps": (
+        lambda x: [x.median(), x.nanmedian(), *x[0].nanmedian(1), x[1].median(), *x[0].median(1), x[0, :1].nanmedian()],
+        torch.tensor([[[math.nan] * 3, [1.0, 3.0, math.nan], [0.5, -2.0, 7.0]], [[5.0, 4.0, 3.0]] * 3]),
+    ),
     "places in an order": (
         lambda rows, x: [
             torch.searchsorted(rows, x, right=right, out_int32=narrow)

@@ -46,6 +46,15 @@ CASES: dict[str, tuple[Any, ...]] = {
     "rolls": (lambda x: (x.roll(2, 1), x.roll((1, -1), (0, 1)), x.roll(3)), V),
     "rolls of nothing": (lambda x: x.roll((-1, 2), (0, 1)), torch.randn(0, 5, 0)),
     "diagonals": (lambda x: (x.diagonal(0, 1, 2), torch.diag(x[0, 0]), x.diagonal(1), x.diagonal(-1, 1, 2)), V),
+    "other diagonals": (
+        lambda x: (
+            torch.diagonal_scatter(x[0], x[0, :, 0], 1),
+            torch.diagonal_scatter(x, x.diagonal(-1, 0, 2) * 2, -1, 0, 2),
+            torch.as_strided_scatter(x, x[0, :2, :3], (2, 3), (7, 2), 1),
+        ),
+        V,
+    ),
+    "other sizes": (lambda x: ((x * 2).resize_(3, 4), (x * 2).resize_(2, 0), (x + 1).resize_(())), V),
     "blocks": (lambda x: F.pixel_shuffle(x, 2), torch.randn(2, 8, 3, 4)),
     "blocks back": (nn.PixelUnshuffle(2), X),
     "channel shuffle": (nn.ChannelShuffle(2), torch.randn(2, 6, 3, 3)),
