@@ -146,7 +146,7 @@ def sum_no_channels(m: Match, layer: ConvolutionOp) -> Outcome:
     shape = [int(str(length)) for length in lengths]
     import numpy as np  # not before it is needed: rt-opt starts without it
 
-    zeros = m.constant(np.zeros(shape, numpy_dtype(element_of(layer.output.type))), of=layer)
+    zeros = m.constant(np.zeros(shape, numpy_dtype(element_of(layer.output.type))), "", layer)
     if layer.bias is None:
         return zeros
     axis = len(shape) - rank(layer.kernel.type) + 1
