@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
+from xdsl.dialects.arith import AddfOp, ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu import exact_arithmetic
@@ -65,9 +65,24 @@ def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
     return call("power")(op, operands)
 
 
+def _exponential(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """A power of e; one that is only added to numbers of at least 1 may be a little more where it is tiny."""
+    is_summand = all(_adds_to_large(use.operation) for use in op.results[0].uses)
+    return call("exp_as_summand" if is_summand else "exp")(op, operands)
+
+
+def _adds_to_large(op: Operation) -> bool:
+    """Whether an op adds a constant of at least 1 to a float32."""
+    if not isinstance(op, AddfOp) or op.result.type != f32:
+        return False
+    numbers = [one.owner.value for one in op.operands if isinstance(one.owner, ConstantOp)]
+    return any(isinstance(number, FloatAttr) and abs(number.value.data) >= 1 for number in numbers)
+
+
 _RULES: Mapping[str, Rule] = {
     **expressions_for("cpu"),
     "arith.floordivsi": narrowed(_floor_division),
+    "math.exp": _exponential,
     "math.powf": _power,
     **exact_arithmetic.RULES,
 }
