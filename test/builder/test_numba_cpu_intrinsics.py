@@ -334,6 +334,28 @@ def test_floats_become_the_nearest_int64() -> None:
     assert y.tolist() == want + want
 
 
+_STORED = [("float32", 16), ("float64", 4), ("float16", 8), ("uint8", 32), ("int64", 3)]
+
+
+def _store(element: str, lanes: int) -> str:
+    lines = [f"def store_{element}(params, worker, workers):", f"    x = const_{element}_pointer(params[0])"]
+    lines += [f"    y = {element}_pointer(params[1])", f"    for i in range({lanes + 4}):"]
+    lines += [f"        store_first(y, i * {lanes + 2} + 1, load(x, 0, {lanes}), i - 2)"]
+    return _HEADER + "\n".join(lines) + "\n"
+
+
+def test_the_first_lanes_of_any_number_are_stored() -> None:
+    """None of them below zero, all of them beyond the last."""
+    kernels = compile_sources({f"store_{element}": _store(element, lanes) for element, lanes in _STORED})
+    for element, lanes in _STORED:
+        x = np.arange(1, lanes + 1).astype(element)
+        y = np.full((lanes + 4, lanes + 2), 99).astype(element)
+        kernels[f"store_{element}"](x, y, workers=1)
+        for row, found in enumerate(y):
+            count = min(max(row - 2, 0), lanes)
+            assert found.tolist() == [99, *x[:count].tolist(), *[99] * (lanes + 1 - count)]
+
+
 def test_slots_are_different_for_workers_with_tasks() -> None:
     lines = ["def slots(params, worker, workers):", "    y = int64_pointer(params[0])"]
     lines += ["    first, last = share(params[1], worker, workers)"]
