@@ -5,8 +5,8 @@ parallel (.., rows of the result) {
   for each vector of the result's row: the weighted sum of its taps, whose places and weights are in tables
 }
 
-Where samples are elements of the input, lanes find theirs there; where each is there some times in turn, as at twice the
-size, elements are walked instead and written so often.
+Where samples are elements of the input, lanes find theirs there. Where each element is some samples in turn, as at
+twice the size, elements are walked instead, and written so often.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import Places
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
-from mlirt.kernels.lib.language.words import clamp, constant, extent, static_range, strided
+from mlirt.kernels.lib.language.words import clamp, constant, extent, place, static_range, strided
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -154,10 +154,10 @@ class _Rows:
         """The samples of a row that are elements of one of the input's, each of them once or some times in turn."""
         repeats = self.along.repeats
         if repeats:
-            for step in range(self.length):
-                element = self.code.load(0, outer, [*moved, (step, 1)])
+            for step in range(value_of(self.length)):
+                element = self.code.load(0, outer, [*moved, (place(step), 1)])
                 for repeat in static_range(repeats):
-                    self.code.store(element, 1, outer, [(step * repeats + repeat, 1)])
+                    self.code.store(element, 1, outer, [(place(step * repeats + repeat), 1)])
         else:
             for lane in lane_loop(self.width, self.lanes):
                 self.code.store(self.code.load(0, outer, [*moved, (self._place(0, lane), 1)]), 1, outer, [(lane, 1)])
