@@ -38,7 +38,7 @@ def _size(buffer: Buffer) -> int:
 
 
 def milliseconds(sides: Mapping[str, Callable[[], object]], rounds: int = 5, seconds: float = 0.06) -> dict[str, float]:
-    """The median time of a call of each side; some calls of one are followed by some of the next, each after a first."""
+    """The median time of a call of each side; some calls of one are followed by some of the next, each after one."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _, (name, run) in product(range(rounds), sides.items()):
         run()

@@ -43,6 +43,8 @@ class LaneLoop:
 _SMALL_STEPS = frozenset(map(str, SMALL_STEPS))
 # How many vectors are reduced at once, and the ops in a step of such a reduction.
 VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
+# Columns that are reduced side by side: four lines of each row, which processors fetch ahead; half of the registers.
+_MOST_COLUMNS, _MOST_VECTORS = 64, 8
 
 
 def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
@@ -199,7 +201,7 @@ class LaneSource(PythonSource):
             with self.nested(extents, indices):
                 self.ops_but_last(op.body.block)
             return
-        several = [lanes * VECTORS_AT_ONCE] if _runs_down_columns(op.body.block, indices[-1]) else []
+        several = _columns_at_once(lanes) if _runs_down_columns(op.body.block, indices[-1]) else []
         with self.nested(extents[:-1], indices[:-1]):
             self.over_lanes(
                 op.body.block, extents[-1], indices[-1], [*several, lanes], lambda: self.ops_but_last(op.body.block)
@@ -282,6 +284,11 @@ class LaneSource(PythonSource):
             self.line(f"{name} = {length.within(SUM)} - {rest}")
             body()
         self.loop = outer
+
+
+def _columns_at_once(lanes: int) -> list[int]:
+    """How many columns are reduced side by side, the most first."""
+    return sorted({lanes * VECTORS_AT_ONCE, min(_MOST_COLUMNS, lanes * _MOST_VECTORS)}, reverse=True)
 
 
 def _runs_down_columns(block: Block, index: SSAValue) -> bool:
