@@ -12,6 +12,7 @@ from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type, binary, joint_type, unary
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
 _ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounded to an integer in the low bits
@@ -112,7 +113,7 @@ def _exponential(reduced: Callable[[Value, int], tuple[Value, Value]], name: str
         x = as_type(Value.of(builder, operands[0], sig.args[0]), sig.return_type)
         if x.element != types.float32:
             return x.intrinsic(name).llvm
-        if x.lanes in _SCALED_WIDTHS and "+avx512f" in context.codegen()._get_host_cpu_features().split(","):
+        if x.lanes in _SCALED_WIDTHS and has_feature("avx512f"):
             r, rounded = reduced(x, 0)
             return _scaled(exp_minus_one_near_zero(r) + 1.0, rounded - _ROUND_TO_INTEGER).llvm
         if is_added:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.conversions import bfloat_bits, from_bfloat_bits, from_half_bits, half_bits
@@ -19,6 +17,7 @@ from mlirt.builder.numba_cpu_intrinsics.lane_types import (
 )
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
 from mlirt.builder.numba_cpu_intrinsics.untyped import (
     cgutils,
     intrinsic,
@@ -127,7 +126,7 @@ class Memory:
     def write_first(self, index: Any, value: Value, count: Any) -> None:
         """Store the first `count` lanes."""
         stored = self._encoded(value)
-        if not _masks_stores():
+        if not has_feature("avx512f"):
             self._write_parts(index, stored, count)
             return
         mask = first_lanes(self.builder, value.lanes, count)
@@ -138,7 +137,10 @@ class Memory:
         self.builder.call(function, [stored, self.at(index, value.lanes), align, mask])
 
     def _write_parts(self, index: Any, stored: Any, count: Any) -> None:
-        """Store the first `count` lanes: all of them, or one part for each digit of the binary number `count`."""
+        """Store the first `count` lanes: all of them, or one part for each digit of the binary number `count`.
+
+        Some processors with AVX2 take 40 operations to store under a mask; those before have no such instruction.
+        """
         builder, lanes = self.builder, stored.type.count
         with builder.if_else(builder.icmp_signed(">=", count, _I64(lanes))) as (is_whole, is_part):
             with is_whole:
@@ -167,15 +169,6 @@ class Memory:
 
     def _write_lanes(self, index: Any, stored: Any) -> None:
         self.builder.store(stored, self.at(index, stored.type.count), align=byte_width(self.pointer.element))
-
-
-@cache
-def _masks_stores() -> bool:
-    """Whether the processor that code is made for stores under a mask as fast as without: some with AVX2 take 40
-    operations for it, those before have no such instruction.
-    """
-    registry = import_module("numba.core.registry")
-    return "+avx512f" in registry.cpu_target.target_context.codegen()._get_host_cpu_features().split(",")
 
 
 def _lanes_from(builder: Any, vector: Any, first: int, count: int) -> Any:
