@@ -20,7 +20,6 @@ from typing import Any
 from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
-from mlirt.dialects.kernel.core import SMALL_STEPS
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -41,8 +40,10 @@ OPS = (WindowOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 10
 
-# Fewer results in a row leave most lanes unused.
-_MIN_ROW_RESULTS = 4
+# Fewer results in a row leave most lanes unused, unless they are of some vectors of the input.
+_MIN_ROW_RESULTS, _MIN_VECTORS = 4, 3
+# Elements between windows, which are combined in vain.
+_MAX_GAP = 4
 # Taps along an axis that are written out one by one.
 _FEW_TAPS = 8
 # Elements of memory that a worker has, those that it keeps, behind which a whole vector can be stored, and their rows.
@@ -66,10 +67,11 @@ def _nest(op: WindowOp, lowering: Lowering) -> Nest | None:
     length, along = space[last], window_axes(op)[-1]
     if nest.groups[-1] != (last,) or whole(op.input, lowering).steps[last] != 1 or nest.operands[-1].steps[-1] != 1:
         return None
-    if any(one.steps[-1] not in (0, 1) for one in nest.operands) or along.stride not in (1, *SMALL_STEPS):
+    if any(one.steps[-1] not in (0, 1) for one in nest.operands):
         return None
-    is_short = isinstance(length, int) and length < _MIN_ROW_RESULTS
-    return None if is_short or _results_kept(along, lowering.target.vector_bits // 32) <= 0 else nest
+    lanes = lowering.target.vector_bits // 32
+    has_few = isinstance(length, int) and length < _MIN_ROW_RESULTS and length * along.stride < _MIN_VECTORS * lanes
+    return None if has_few or along.stride > _reach(along) + _MAX_GAP or _results_kept(along, lanes) <= 0 else nest
 
 
 def _reach(axis: Axis) -> int:
