@@ -44,7 +44,7 @@ _SMALL_STEPS = frozenset(map(str, SMALL_STEPS))
 # How many vectors are reduced at once, and the ops in a step of such a reduction.
 VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
 # Columns that are reduced side by side: four lines of each row, which processors fetch ahead; half of the registers.
-_MOST_COLUMNS, _MOST_VECTORS = 64, 8
+_MAX_COLUMNS, _MAX_VECTORS = 64, 8
 
 
 def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
@@ -288,7 +288,7 @@ class LaneSource(PythonSource):
 
 def _columns_at_once(lanes: int) -> list[int]:
     """How many columns are reduced side by side, the most first."""
-    return sorted({lanes * VECTORS_AT_ONCE, min(_MOST_COLUMNS, lanes * _MOST_VECTORS)}, reverse=True)
+    return sorted({lanes * VECTORS_AT_ONCE, min(_MAX_COLUMNS, lanes * _MAX_VECTORS)}, reverse=True)
 
 
 def _runs_down_columns(block: Block, index: SSAValue) -> bool:
