@@ -10,6 +10,7 @@ import html
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from mlirt.dialects.kernel.worker import PARTS
@@ -36,32 +37,38 @@ def _size(buffer: Buffer) -> int:
     return evaluate(buffer.size, {PARTS: _WORKERS})
 
 
-def milliseconds(run: Callable[[], object], seconds: float = 0.5) -> float:
-    """The median time of a call, after calls that warm up."""
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(times) < 8 or (time.perf_counter() < end and len(times) < 1000):
-        start = time.perf_counter()
+def milliseconds(sides: Mapping[str, Callable[[], object]], rounds: int = 5, seconds: float = 0.06) -> dict[str, float]:
+    """The median time of a call of each side; some calls of one are followed by some of the next, each after one."""
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _, (name, run) in product(range(rounds), sides.items()):
         run()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times[3:])
+        end = time.perf_counter() + seconds
+        for number in range(200):
+            start = time.perf_counter()
+            if number >= 2 and start > end:
+                break
+            run()
+            times[name].append((time.perf_counter() - start) * 1e3)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def times_of(case: Any, engine: Any) -> dict[str, float]:
     """Milliseconds of a call of the engine, of the module, and of torch.compile's form of it where it has one."""
     import torch
 
-    found = {"ours": milliseconds(lambda: engine(*case.inputs))}
+    sides: dict[str, Callable[[], object]] = {
+        "ours": lambda: engine(*case.inputs),
+        "eager": lambda: case.module(*case.inputs),
+    }
     with torch.no_grad():
-        found["eager"] = milliseconds(lambda: case.module(*case.inputs))
         try:
             compiled = torch.compile(case.module)
             compiled(*case.inputs)
         except Exception as error:  # the peer's own, such as a missing C++ compiler
             print(f"torch.compile: {type(error).__name__}: {str(error)[:100]}", flush=True)
         else:
-            found["compiled"] = milliseconds(lambda: compiled(*case.inputs))
-    return found
+            sides["compiled"] = lambda: compiled(*case.inputs)
+        return milliseconds(sides)
 
 
 def ratio(times: Mapping[str, float]) -> float:

@@ -12,9 +12,12 @@ from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type, binary, joint_type, unary
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
 _ROUND_TO_INTEGER = 12582912.0  # 1.5 * 2**23: adding it leaves a float32 rounded to an integer in the low bits
+
+_BIAS = 127  # of a float32's exponent
 
 _TANH_LIMIT = 8.12742042541503906
 # The angles that are reduced by two constants in float64; the library reduces larger ones.
@@ -47,9 +50,13 @@ def float32_or(formula: Callable[[Value], Value], name: str, llvm: bool = True) 
 
 
 def exp_minus_one_near_zero(r: Value) -> Value:
-    """e**r - 1 for r up to half of ln 2 away from zero."""
-    p = horner(r, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5))
-    return p.fma(r * r, r)
+    """e**r - 1 for r up to half of ln 2 away from zero: r + r**2 times a minimax polynomial, exact to 3.2e-9 of e**r.
+
+    Its highest and its lower coefficients are summed side by side: vectors wait for each other's steps, not for units.
+    """
+    square = r * r
+    high, low = r.number(1.3820731e-3).fma(r, 8.3686775e-3), r.number(4.1668266e-2).fma(r, 0.16666521)
+    return high.fma(square, low).fma(r, 0.49999994).fma(square, r)
 
 
 def power_of_two(n: Value) -> Value:
@@ -62,13 +69,14 @@ def rounded_integer(rounded: Value) -> Value:
     return rounded.bits() - rounded.number(_ROUND_TO_INTEGER).bits()
 
 
-def _times_power_of_two(x: Value, rounded: Value, has_scaling: bool) -> Value:
-    """x * 2**n, where `rounded` is n + 1.5 * 2**23; results may be infinite, tiny or zero."""
-    if has_scaling:
-        return _scaled(x, rounded - _ROUND_TO_INTEGER)
-    n = rounded_integer(rounded)
-    half = n >> 1
-    return x * power_of_two(half) * power_of_two(n - half)
+def _times_power_of_two(x: Value, rounded: Value) -> Value:
+    """x * 2**n, where `rounded` is n + 254 + 1.5 * 2**23; results may be infinite, tiny or zero.
+
+    The lowest bits of `rounded` are the sum of the exponents of two factors, biased as those of float32 are.
+    """
+    both = rounded.bits()
+    half = both >> 1
+    return x * (half << 23).reinterpret(types.float32) * ((both - half) << 23).reinterpret(types.float32)
 
 
 def _scaled(x: Value, n: Value) -> Value:
@@ -91,8 +99,11 @@ def _scaled(x: Value, n: Value) -> Value:
     return x.like(parts[0])
 
 
-def _exponential(reduced: Callable[[Value], tuple[Value, Value]], name: str) -> Any:
-    """A power by the polynomial of e**r times 2**n; `reduced` finds r, and n + 1.5 * 2**23. LLVM's for float64."""
+def _exponential(reduced: Callable[[Value, int], tuple[Value, Value]], name: str, is_added: bool = False) -> Any:
+    """A power by the polynomial of e**r times 2**n; `reduced` finds r, and n + bias + 1.5 * 2**23. LLVM's for float64.
+
+    One that `is_added` to a number near 1 has no tiny results: twice the polynomial times 2**(n - 1) is all of them.
+    """
 
     def typed(context: Any, x: Any) -> Any:
         joint = joint_type(context, [x])
@@ -102,30 +113,39 @@ def _exponential(reduced: Callable[[Value], tuple[Value, Value]], name: str) -> 
         x = as_type(Value.of(builder, operands[0], sig.args[0]), sig.return_type)
         if x.element != types.float32:
             return x.intrinsic(name).llvm
-        r, rounded = reduced(x)
-        p = exp_minus_one_near_zero(r) + 1.0
-        features = context.codegen()._get_host_cpu_features().split(",")
-        return _times_power_of_two(p, rounded, x.lanes in _SCALED_WIDTHS and "+avx512f" in features).llvm
+        if x.lanes in _SCALED_WIDTHS and has_feature("avx512f"):
+            r, rounded = reduced(x, 0)
+            return _scaled(exp_minus_one_near_zero(r) + 1.0, rounded - _ROUND_TO_INTEGER).llvm
+        if is_added:
+            r, rounded = reduced(x, _BIAS - 1)
+            return (exp_minus_one_near_zero(r).fma(2.0, 2.0) * (rounded.bits() << 23).reinterpret(types.float32)).llvm
+        r, rounded = reduced(x, 2 * _BIAS)
+        return _times_power_of_two(exp_minus_one_near_zero(r) + 1.0, rounded).llvm
 
     return intrinsic(typed)
 
 
-def _reduced_exp(x: Value) -> tuple[Value, Value]:
-    return split_exponent(minimum(maximum(x, x.number(-104.0)), x.number(89.0)))
+def _reduced_exp(x: Value, bias: int) -> tuple[Value, Value]:
+    return split_exponent(minimum(maximum(x, x.number(-104.0)), x.number(89.0)), bias)
 
 
-def split_exponent(x: Value) -> tuple[Value, Value]:
-    """r and n + 1.5 * 2**23 for x = n ln 2 + r; the multiple of ln 2 is taken off in two parts for accuracy."""
-    rounded = x.fma(1 / math.log(2), _ROUND_TO_INTEGER)
-    n = rounded - _ROUND_TO_INTEGER
+def _reduced_summand(x: Value, bias: int) -> tuple[Value, Value]:
+    """As `_reduced_exp`; beside a number near 1, nothing changes below a limit."""
+    return split_exponent(minimum(maximum(x, x.number(-86.0)), x.number(89.0)), bias)
+
+
+def split_exponent(x: Value, bias: int = 0) -> tuple[Value, Value]:
+    """r and n + bias + 1.5 * 2**23 for x = n ln 2 + r; the multiple of ln 2 is taken off in two parts for accuracy."""
+    rounded = x.fma(1 / math.log(2), _ROUND_TO_INTEGER + bias)
+    n = rounded - (_ROUND_TO_INTEGER + bias)
     r = n.fma(-0.693359375, x)
     return n.fma(2.12194440e-4, r), rounded
 
 
-def _reduced_exp2(x: Value) -> tuple[Value, Value]:
+def _reduced_exp2(x: Value, bias: int) -> tuple[Value, Value]:
     x = minimum(maximum(x, x.number(-150.0)), x.number(128.0))
-    rounded = x + _ROUND_TO_INTEGER
-    return (x - (rounded - _ROUND_TO_INTEGER)) * math.log(2), rounded
+    rounded = x + (_ROUND_TO_INTEGER + bias)
+    return (x - (rounded - (_ROUND_TO_INTEGER + bias))) * math.log(2), rounded
 
 
 def exponent_and_mantissa(x: Value) -> tuple[Value, Value]:
@@ -281,6 +301,7 @@ def _integer_power(x: Value, y: Value) -> Value:
 
 exp = _exponential(_reduced_exp, "exp")
 exp2 = _exponential(_reduced_exp2, "exp2")
+exp_as_summand = _exponential(_reduced_summand, "exp", is_added=True)
 log = float32_or(log_float32, "log")
 log2 = float32_or(lambda x: log_float32(x) * (1 / math.log(2)), "log2")
 log10 = float32_or(lambda x: log_float32(x) * (1 / math.log(10)), "log10")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector, llvm_scalar
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
 
 # Products may be contracted into fused multiply-adds; nothing else about floats is relaxed.
@@ -270,6 +271,13 @@ class Value:
         return self.builder.call(function, [self.llvm])
 
     def _saturated_to_int64(self, target: Value) -> Value:
+        """Without an instruction for it by way of an int32, unless a lane holds what does not fit there."""
+        if has_feature("avx512dq"):
+            return self._any_to_int64(target)
+        small = self.to_int32_in_range().to(target.element)
+        return (~(self.intrinsic("fabs") < 2.0**31)).any_lane(lambda: self._any_to_int64(target), small)
+
+    def _any_to_int64(self, target: Value) -> Value:
         """LLVM would do this lane by lane."""
         low, high = target.number(-(2**63)), target.number(2**63 - 1)
         converted = target.like(self.builder.fptosi(self.llvm, target.llvm_type))

@@ -17,6 +17,7 @@ from mlirt.builder.numba_cpu_intrinsics.lane_types import (
 )
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
 from mlirt.builder.numba_cpu_intrinsics.untyped import (
     cgutils,
     intrinsic,
@@ -125,12 +126,56 @@ class Memory:
     def write_first(self, index: Any, value: Value, count: Any) -> None:
         """Store the first `count` lanes."""
         stored = self._encoded(value)
+        if not has_feature("avx512f"):
+            self._write_parts(index, stored, count)
+            return
         mask = first_lanes(self.builder, value.lanes, count)
         suffix = f"{_memory_suffix(self.pointer.element, value.lanes)}.p0"
         function_type = ir.FunctionType(ir.VoidType(), [stored.type, stored.type.as_pointer(), _I32, mask.type])
         function = cgutils.get_or_insert_function(self.builder.module, function_type, f"llvm.masked.store.{suffix}")
         align = _I32(byte_width(self.pointer.element))
         self.builder.call(function, [stored, self.at(index, value.lanes), align, mask])
+
+    def _write_parts(self, index: Any, stored: Any, count: Any) -> None:
+        """Store the first `count` lanes: all of them, or one part for each digit of the binary number `count`.
+
+        Some processors with AVX2 take 40 operations to store under a mask; those before have no such instruction.
+        """
+        builder, lanes = self.builder, stored.type.count
+        with builder.if_else(builder.icmp_signed(">=", count, _I64(lanes))) as (is_whole, is_part):
+            with is_whole:
+                self._write_lanes(index, stored)
+            with is_part:
+                left = builder.select(builder.icmp_signed(">", count, _I64(0)), count, _I64(0))
+                for size in (1 << power for power in reversed(range((lanes - 1).bit_length()))):
+                    index, stored = self._write_part(index, stored, left, size)
+
+    def _write_part(self, index: Any, stored: Any, count: Any, size: int) -> tuple[Any, Any]:
+        """Store `size` lanes if `count` has this digit; gives the place and the lanes that come next."""
+        builder, before = self.builder, self.builder.block
+        first = _lanes_from(builder, stored, 0, size)
+        with builder.if_then(builder.icmp_signed("!=", builder.and_(count, _I64(size)), _I64(0))):
+            self._write_lanes(index, first)
+            next_index = builder.add(index, _I64(size))
+            rest = _lanes_from(builder, stored, size, size)
+            inside = builder.block
+        chosen: list[Any] = []
+        for new, old in ((next_index, index), (rest, first)):
+            phi = builder.phi(new.type)
+            phi.add_incoming(new, inside)
+            phi.add_incoming(old, before)
+            chosen.append(phi)
+        return chosen[0], chosen[1]
+
+    def _write_lanes(self, index: Any, stored: Any) -> None:
+        self.builder.store(stored, self.at(index, stored.type.count), align=byte_width(self.pointer.element))
+
+
+def _lanes_from(builder: Any, vector: Any, first: int, count: int) -> Any:
+    """`count` lanes of a vector from one on; those behind its last are undefined."""
+    numbers = [min(first + lane, vector.type.count) for lane in range(count)]
+    order = ir.Constant(ir.VectorType(_I32, count), numbers)
+    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), order)
 
 
 def _memory_suffix(element: str, lanes: int) -> str:

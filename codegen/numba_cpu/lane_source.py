@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
+from xdsl.dialects.arith import AddfOp, ConstantOp
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu import exact_arithmetic
@@ -43,6 +43,8 @@ class LaneLoop:
 _SMALL_STEPS = frozenset(map(str, SMALL_STEPS))
 # How many vectors are reduced at once, and the ops in a step of such a reduction.
 VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
+# Columns that are reduced side by side: four lines of each row, which processors fetch ahead; half of the registers.
+_MAX_COLUMNS, _MAX_VECTORS = 64, 8
 
 
 def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
@@ -65,9 +67,24 @@ def _power(op: Operation, operands: Sequence[Expression]) -> Expression:
     return call("power")(op, operands)
 
 
+def _exponential(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """A power of e; one that is only added to numbers of at least 1 may be a little more where it is tiny."""
+    is_summand = all(_adds_to_large(use.operation) for use in op.results[0].uses)
+    return call("exp_as_summand" if is_summand else "exp")(op, operands)
+
+
+def _adds_to_large(op: Operation) -> bool:
+    """Whether an op adds a constant of at least 1 to a float32."""
+    if not isinstance(op, AddfOp) or op.result.type != f32:
+        return False
+    numbers = [one.owner.value for one in op.operands if isinstance(one.owner, ConstantOp)]
+    return any(isinstance(number, FloatAttr) and abs(number.value.data) >= 1 for number in numbers)
+
+
 _RULES: Mapping[str, Rule] = {
     **expressions_for("cpu"),
     "arith.floordivsi": narrowed(_floor_division),
+    "math.exp": _exponential,
     "math.powf": _power,
     **exact_arithmetic.RULES,
 }
@@ -184,7 +201,7 @@ class LaneSource(PythonSource):
             with self.nested(extents, indices):
                 self.ops_but_last(op.body.block)
             return
-        several = [lanes * VECTORS_AT_ONCE] if _runs_down_columns(op.body.block, indices[-1]) else []
+        several = _columns_at_once(lanes) if _runs_down_columns(op.body.block, indices[-1]) else []
         with self.nested(extents[:-1], indices[:-1]):
             self.over_lanes(
                 op.body.block, extents[-1], indices[-1], [*several, lanes], lambda: self.ops_but_last(op.body.block)
@@ -267,6 +284,11 @@ class LaneSource(PythonSource):
             self.line(f"{name} = {length.within(SUM)} - {rest}")
             body()
         self.loop = outer
+
+
+def _columns_at_once(lanes: int) -> list[int]:
+    """How many columns are reduced side by side, the most first."""
+    return sorted({lanes * VECTORS_AT_ONCE, min(_MAX_COLUMNS, lanes * _MAX_VECTORS)}, reverse=True)
 
 
 def _runs_down_columns(block: Block, index: SSAValue) -> bool:

@@ -29,7 +29,7 @@ VOCABULARY = frozenset(
             "keep_first",
             "lane_indices",
         ),
-        *("rounded_product", "int32_in_range", "logical_not", "power_of_quarters"),
+        *("rounded_product", "int32_in_range", "logical_not", "power_of_quarters", "exp_as_summand"),
         *("sum_of_lanes", "product_of_lanes", "maximum_of_lanes", "minimum_of_lanes", "all_lanes", "any_lane"),
         *(f"fold_{name}" for name in ("sum", "product", "maximum", "minimum", "all", "any")),
         *("tile_load_transposed", "tile_load_transposed_first", "tile_for_each", "tile_map"),

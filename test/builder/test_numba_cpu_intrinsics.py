@@ -21,6 +21,7 @@ _HEADER = "from mlirt.builder.numba_cpu_intrinsics import *\n\n\n"
 _UNARY: dict[str, tuple[Callable[[Array], Array], float, float]] = {
     "exp": (np.exp, -100, 88),
     "exp2": (np.exp2, -140, 127),
+    "exp_as_summand": (np.exp, -85, 88.7),
     "log": (np.log, 1e-6, 1e6),
     "log2": (np.log2, 1e-6, 1e6),
     "log10": (np.log10, 1e-6, 1e6),
@@ -103,6 +104,7 @@ def test_elementary_functions_at_their_ends(kernels: dict[str, CpuKernel]) -> No
     rows = dict(zip(_UNARY, y, strict=True))
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(rows["exp"], np.exp(special), rtol=1e-6)
+        np.testing.assert_allclose(rows["exp_as_summand"], np.exp(special), rtol=1e-6, atol=2.0**-120)
         np.testing.assert_allclose(rows["exp2"], np.exp2(special), rtol=1e-6)
         np.testing.assert_allclose(rows["log"], np.log(special), rtol=1e-6)
         np.testing.assert_allclose(rows["tanh"], np.tanh(special), rtol=1e-6)
@@ -330,6 +332,28 @@ def test_floats_become_the_nearest_int64() -> None:
     want = [0 if number != number else int(max(min(float(number), limit), -limit)) for number in x.tolist()]
     want = [min(number, limit - 1) for number in want]
     assert y.tolist() == want + want
+
+
+_STORED = [("float32", 16), ("float64", 4), ("float16", 8), ("uint8", 32), ("int64", 3)]
+
+
+def _store(element: str, lanes: int) -> str:
+    lines = [f"def store_{element}(params, worker, workers):", f"    x = const_{element}_pointer(params[0])"]
+    lines += [f"    y = {element}_pointer(params[1])", f"    for i in range({lanes + 4}):"]
+    lines += [f"        store_first(y, i * {lanes + 2} + 1, load(x, 0, {lanes}), i - 2)"]
+    return _HEADER + "\n".join(lines) + "\n"
+
+
+def test_the_first_lanes_of_any_number_are_stored() -> None:
+    """None of them below zero, all of them beyond the last."""
+    kernels = compile_sources({f"store_{element}": _store(element, lanes) for element, lanes in _STORED})
+    for element, lanes in _STORED:
+        x = np.arange(1, lanes + 1).astype(element)
+        y = np.full((lanes + 4, lanes + 2), 99).astype(element)
+        kernels[f"store_{element}"](x, y, workers=1)
+        for row, found in enumerate(y):
+            count = min(max(row - 2, 0), lanes)
+            assert found.tolist() == [99, *x[:count].tolist(), *[99] * (lanes + 1 - count)]
 
 
 def test_slots_are_different_for_workers_with_tasks() -> None:

@@ -5,7 +5,8 @@ parallel (.., rows of the result) {
   for each vector of the result's row: the weighted sum of its taps, whose places and weights are in tables
 }
 
-Where samples are elements of the input, lanes find theirs there.
+Where samples are elements of the input, lanes find theirs there. Where each element is some samples in turn, as at
+twice the size, elements are walked instead, and written so often.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import Places
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
-from mlirt.kernels.lib.language.words import clamp, constant, extent, static_range, strided
+from mlirt.kernels.lib.language.words import clamp, constant, extent, place, static_range, strided
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -41,6 +42,8 @@ _Row: TypeAlias = tuple[list[Value], Value]
 
 # Elements of a row of the input that a worker keeps.
 _KEPT = 4096
+# Samples in turn that are the same element, at which whole vectors are spread over neighbours.
+_MAX_REPEATS = 8
 # Taps of a sample that are written out one by one.
 _MAX_TAPS = 8
 
@@ -56,6 +59,16 @@ class Table:
     @property
     def taps(self) -> int:
         return self.places.shape[1]
+
+    @property
+    def repeats(self) -> int:
+        """How many samples in turn are the same element, where that holds for all and there are few; else 0."""
+        import numpy as np
+
+        places = self.places[:, 0]
+        times = int(np.count_nonzero(places == 0))
+        is_regular = 1 < times <= _MAX_REPEATS and places.size % times == 0
+        return times if is_regular and np.array_equal(places, np.arange(places.size) // times) else 0
 
 
 def lower(op: ResizeOp, lowering: Lowering) -> bool:
@@ -129,14 +142,25 @@ class _Rows:
             outer = loops[:width]
             rows = self._rows(outer)
             if self.op.kind.data is ResizeKind.NEAREST:
-                for lane in lane_loop(self.width, self.lanes):
-                    more = [*self._moved(rows[0][0]), (self._place(0, lane), 1)]
-                    self.code.store(self.code.load(0, outer, more), 1, outer, [(lane, 1)])
+                self._copy(outer, self._moved(rows[0][0]))
             else:
                 for lane in lane_loop(self.length, self.lanes):
                     self._keep(outer, rows, lane)
                 for lane in lane_loop(self.width, self.lanes):
                     self._sample(outer, lane)
+
+    @kernel
+    def _copy(self, outer: Sequence[Value], moved: Places) -> None:
+        """The samples of a row that are elements of one of the input's, each of them once or some times in turn."""
+        repeats = self.along.repeats
+        if repeats:
+            for step in range(value_of(self.length)):
+                element = self.code.load(0, outer, [*moved, (place(step), 1)])
+                for repeat in static_range(repeats):
+                    self.code.store(element, 1, outer, [(place(step * repeats + repeat), 1)])
+        else:
+            for lane in lane_loop(self.width, self.lanes):
+                self.code.store(self.code.load(0, outer, [*moved, (self._place(0, lane), 1)]), 1, outer, [(lane, 1)])
 
     @kernel
     def _rows(self, outer: Sequence[Value]) -> list[_Row]:

@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
-from mlirt.dialects.kernel.core import SMALL_STEPS
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import Places
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
-from mlirt.kernels.lib.language.words import ceil_div, extent, inline, place, prod, static_range, strided
+from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, inline, place, prod, static_range, strided
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
@@ -40,12 +40,14 @@ OPS = (WindowOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 10
 
-# Fewer results in a row leave most lanes unused.
-_MIN_ROW_RESULTS = 4
+# Fewer results in a row leave most lanes unused, unless they are of some vectors of the input.
+_MIN_ROW_RESULTS, _MIN_VECTORS = 4, 3
+# Elements between windows, which are combined in vain.
+_MAX_GAP = 4
 # Taps along an axis that are written out one by one.
 _FEW_TAPS = 8
-# Elements that a worker keeps, and the rows that they are of.
-_KEPT, _ROWS = 4096, 8
+# Elements of memory that a worker has, those that it keeps, behind which a whole vector can be stored, and their rows.
+_MEMORY, _KEPT, _ROWS = 4096, 4096 - 16, 8
 
 
 def lower(op: WindowOp, lowering: Lowering) -> bool:
@@ -65,16 +67,22 @@ def _nest(op: WindowOp, lowering: Lowering) -> Nest | None:
     length, along = space[last], window_axes(op)[-1]
     if nest.groups[-1] != (last,) or whole(op.input, lowering).steps[last] != 1 or nest.operands[-1].steps[-1] != 1:
         return None
-    if any(one.steps[-1] not in (0, 1) for one in nest.operands) or along.stride not in (1, *SMALL_STEPS):
+    if any(one.steps[-1] not in (0, 1) for one in nest.operands):
         return None
-    is_short = isinstance(length, int) and length < _MIN_ROW_RESULTS
-    return None if is_short or _results_kept(along, lowering.target.vector_bits // 32) <= 0 else nest
+    lanes = lowering.target.vector_bits // 32
+    has_few = isinstance(length, int) and length < _MIN_ROW_RESULTS and length * along.stride < _MIN_VECTORS * lanes
+    return None if has_few or along.stride > _reach(along) + _MAX_GAP or _results_kept(along, lanes) <= 0 else nest
 
 
 def _reach(axis: Axis) -> int:
     """How far the last tap of a window lies from the first one."""
     assert isinstance(axis.size, int)
     return (axis.size - 1) * axis.dilation
+
+
+def _ends(axis: Axis) -> tuple[Dim, Dim]:
+    """How far windows reach out of the input before its first and behind its last element."""
+    return axis.pre, (axis.output - 1) * axis.stride + _reach(axis) + 1 - axis.pre - axis.length
 
 
 def _results_kept(axis: Axis, lanes: int) -> int:
@@ -119,7 +127,8 @@ class _Rows:
         self.posts = [value_of(k.size(post)) if op.includes_padding else None for post in op.post_padding.dims()]
         self.lengths = [value_of(k.size(axis.length)) for axis in window_axes(op)]
         self.width, self.pre = value_of(k.size(nest.extents[-1])), value_of(k.size(self.along.pre))
-        self.kept = build(k, worker_memory, self.combination.accumulator_type, _KEPT)
+        self.has_short_ends = all(isinstance(end, int) and end <= self.lanes for end in _ends(self.along))
+        self.kept = build(k, worker_memory, self.combination.accumulator_type, _MEMORY)
 
     @kernel
     def write(self) -> None:
@@ -171,8 +180,15 @@ class _Rows:
 
     @kernel
     def _fill(self, kept: Index, span: _Span) -> None:
-        """What lies before the input, and what lies behind it."""
+        """What lies before the input, and what lies behind it: a whole vector of each where one is enough."""
         start, memory = self.combination.start, self.kept
+        if self.has_short_ends:
+            for lane in lane_loop(self.lanes, self.lanes):
+                strided(memory, 1, 1)[kept, lane] = start
+            behind = max(span.size - self.lanes, 0)
+            for lane in lane_loop(self.lanes, self.lanes):
+                strided(memory, 1, 1, 1)[kept, behind, lane] = start
+            return
         for lane in lane_loop(span.left, self.lanes):
             strided(memory, 1, 1)[kept, lane] = start
         for lane in lane_loop(span.size - span.right, self.lanes):
@@ -180,23 +196,36 @@ class _Rows:
 
     @kernel
     def _keep(self, part: _Part, span: _Span) -> None:
-        """What the windows of the part read of a row, combined along the other axes."""
+        """What the windows of the part read of a row, combined along the other axes; most have all of their taps."""
+        has_few = all(isinstance(axis.size, int) and axis.size <= _FEW_TAPS for axis in self.across)
+        if has_few and all(self._is_whole(axis, taps) for axis, taps in zip(self.across, part.taps, strict=True)):
+            self._keep_lanes(part, span, True)
+        else:
+            self._keep_lanes(part, span, False)
+
+    @kernel
+    def _is_whole(self, axis: Axis, taps: tuple[Value, Index, Index]) -> Any:
+        """Whether all taps of a window lie in the input along another axis."""
+        return axis.stays_inside() or taps[2] - taps[1] == axis.known_size
+
+    @kernel
+    def _keep_lanes(self, part: _Part, span: _Span, is_whole: bool) -> None:
         for lane in lane_loop(span.right - span.left, self.lanes):
-            found = self._down(part, [], [(span.begin, 1), (lane, 1)], self.combination.start)
+            found = self._down(part, [], [(span.begin, 1), (lane, 1)], self.combination.start, is_whole)
             strided(self.kept, 1, 1, 1)[part.kept, span.left, lane] = found
 
     @kernel
-    def _down(self, part: _Part, cells: Places, last: Places, best: Value) -> Value:
+    def _down(self, part: _Part, cells: Places, last: Places, best: Value, is_whole: bool) -> Value:
         """The taps of the other axes from the one on that has no cell yet; `last` is the place along the row."""
         number = len(cells)
         if number == len(self.across):
             element = value_of(self.code.load(0, part.outer, [*cells, *last]))
             return self.combination.of(best, self.combination.part(element))
         (start, low, high), axis = part.taps[number], self.across[number]
-        is_unrolled = axis.stays_inside() and isinstance(axis.size, int) and axis.size <= _FEW_TAPS
-        for tap in static_range(axis.known_size) if is_unrolled else range(high - low):
-            cell = start + (low + tap) * axis.dilation
-            best = self._down(part, [*cells, (cell, self.steps[number])], last, best)
+        for tap in static_range(axis.known_size) if is_whole else range(high - low):
+            cell = start + ((0 if is_whole else low) + tap) * axis.dilation
+            cell = clamp(cell, extent(axis.length)) if is_whole and not axis.stays_inside() else cell
+            best = self._down(part, [*cells, (cell, self.steps[number])], last, best, is_whole)
         return best
 
     @kernel

@@ -75,6 +75,8 @@ CASES = {
     "by 3, uneven pads": Case((1, 2, 20, 100), (3, 5), (2, 3), (1, 2), (0, 4)),
     "dilated": Case((1, 2, 20, 60), (3, 3), (1, 2), (2, 3), (2, 3), dilation=(2, 3)),
     "many taps": Case((1, 2, 21, 33), (13, 13), (1, 1), (6, 6), (6, 6)),
+    "11x11 by 11": Case((2, 3, 40, 67), (11, 11), (11, 11), (1, 2), (0, 3)),
+    "few results of many elements": Case((1, 2, 60, 61), (28, 28), (28, 29), (0, 1), (0, 0)),
     "signal": Case((5, 300), (4,), (4,), (2,), (1,)),
     "volume": Case((2, 7, 9, 23), (2, 3, 2), (2, 1, 2), (0, 1, 0), (1, 1, 1)),
     "windows beyond the input": Case((2, 6, 30), (2, 2), (1, 1), (3, 3), (3, 3)),
@@ -85,7 +87,7 @@ CASES = {
     ("name", "kind"),
     [
         *((name, MAX) for name in CASES),
-        *((name, AVERAGE) for name in ("overlapping", "dilated", "volume", "windows beyond the input")),
+        *((name, AVERAGE) for name in ("overlapping", "dilated", "volume", "windows beyond the input", "11x11 by 11")),
         ("many taps", ADD),
     ],
 )
