@@ -142,7 +142,9 @@ class Ranges(Unknowns):
         direct = [factor * one + rest for one in side.every]
         direct += [one + rest for one in self._known_multiples(newest, factor, to_high, facts)]
         direct += [one + rest for one in self._known_products(newest, factor, is_most, facts)]
-        found = [self._bound(one, is_most, facts) for one in self._undominated(direct, is_most)]
+        # What has the fewest unknowns left takes the fewest steps, and is the best one where a fact was just what it took.
+        direct = sorted(self._undominated(direct, is_most), key=self._varying_unknowns)
+        found = [self._bound(one, is_most, facts) for one in direct]
         if side.some:
             each = [
                 self._bound(factor * one + rest, is_most, (*known, *map(self._tightened, more)))
@@ -164,6 +166,9 @@ class Ranges(Unknowns):
             kept = [other for other in kept if not self.is_natural(other - one if is_most else one - other)]
             kept.append(one)
         return kept
+
+    def _varying_unknowns(self, expression: Polynomial) -> int:
+        return sum(self.unknowns[one].number is None for one in expression.unknowns)
 
     def _facts_where(self, unknown: int, one: Polynomial, facts: Facts) -> Facts | None:
         """The facts where an unknown is one of its alternatives; None where they contradict each other."""

@@ -17,7 +17,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 """B2, B4, .., for the series of Stirling and of Euler and Maclaurin."""
 _SHIFT = 12
 """The gamma functions' series are taken of numbers that are no smaller."""
-_FAR = 20.0
+_ASYMPTOTIC_FROM = 20.0
 """From here on Bessel functions are their asymptotic series, below the trapezoidal rule of their integrals."""
 _ANGLES = 64
 # M. Giles, "Approximating the erfinv function": two polynomials of the logarithm of 1 - x^2.
@@ -196,16 +196,16 @@ def modified_bessel(net: Network, call: Call) -> Value:
     name = call.operator.split(".")[1]
     order = int("i1" in name)
     size = d.map("abs", x)
-    near = d.of("min", size, _FAR)
+    near = d.of("min", size, _ASYMPTOTIC_FROM)
     terms: list[Value] = []
     for k in range(_ANGLES + 1):
         cosine = math.cos(math.pi * k / _ANGLES)
         weight = (0.5 if k in (0, _ANGLES) else 1.0) * (cosine if order else 1.0) / _ANGLES
         terms.append(d.times(weight, d.map("exp", d.times(cosine - 1, near))))
-    far = d.of("max", size, _FAR)
+    far = d.of("max", size, _ASYMPTOTIC_FROM)
     root = d.map("sqrt", d.times(2 * math.pi, far))
     distant = d.over(d.polynomial(d.over(1, far), _asymptotic(order)), root)
-    found = d.pick(d.is_below(size, _FAR), d.add(*terms), distant)
+    found = d.pick(d.is_below(size, _ASYMPTOTIC_FROM), d.add(*terms), distant)
     found = d.pick(d.is_below(x, 0), d.map("neg", found), found) if order else found
     return _in_type(net, call, found if name.endswith("e") else d.times(found, d.map("exp", size)))
 

@@ -59,6 +59,8 @@ CASES: list[tuple[str, onnx.NodeProto, Inputs, dict[str, Any]]] = [
     ("window", node("MaxPool", "x", strides=[2, 2], **PADS), IMAGE, {}),
     ("matmul", node("MatMul", "x w"), {"x": (F, ["n", "m", 40])}, {"w": weight(40, 50)}),
     ("matmul", node("MatMul", "x z"), {"x": (F, ["n", "m"]), "z": (F, ["m", "k"])}, {}),
+    ("matmul", node("MatMul", "x z"), {"x": (F, ["n", 40, 32]), "z": (F, ["n", 32, 42])}, {}),
+    ("matmul", node("MatMul", "x z"), {"x": (F, ["n", 4, 50, 64]), "z": (F, ["n", 4, 64, 50])}, {}),
     ("softmax", node("Softmax", "x"), ROWS, {}),
     ("", node("LayerNormalization", "x w"), {"x": (F, ["n", "m", 40])}, {"w": weight(40)}),
     ("reduction", node("ReduceSum", "x a", keepdims=0), ROWS, {"a": np.array([0])}),
