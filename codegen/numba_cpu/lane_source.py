@@ -20,6 +20,7 @@ from mlirt.codegen.python_expressions import (
     call,
     expressions_for,
     infix,
+    literal,
     narrowed,
 )
 from mlirt.codegen.python_source import PythonSource
@@ -266,19 +267,21 @@ class LaneSource(PythonSource):
         self, block: Block, extent: SSAValue, index: SSAValue, widths: Sequence[int], body: Callable[[], object]
     ) -> None:
         """`body` for vectors of iterations of each width, the widest first, then for the rest of them."""
-        name, length = self.names.define(index), self.expression(extent)
+        name, length, known = self.names.define(index), self.expression(extent), literal(extent)
         varying = frozenset(varying_values(block, [index]))
         outer, start = self.loop, "0"
         for lanes in widths:
             self.loop = LaneLoop(index, lanes, varying)
-            with self.block_of(f"for {name} in range({start}, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
+            end = f"{length.within(SUM)} - {lanes - 1}" if known is None else str(known - (lanes - 1))
+            with self.block_of(f"for {name} in range({start}, {end}, {lanes}):"):
                 body()
-            start = f"{length.within(PRODUCT)} // {lanes} * {lanes}"
+            start = f"{length.within(PRODUCT)} // {lanes} * {lanes}" if known is None else str(known // lanes * lanes)
         lanes = widths[-1]
         rest = self._rests.get((extent, lanes))
         if rest is None:
             rest = self._rests[extent, lanes] = self.names.fresh("rest")
-            self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
+            left = f"{length.within(PRODUCT)} % {lanes}" if known is None else str(known % lanes)
+            self.line(f"{rest} = {left}")
         self.loop = LaneLoop(index, lanes, varying, rest)
         with self.block_of(f"if {rest} > 0:"):
             self.line(f"{name} = {length.within(SUM)} - {rest}")
