@@ -142,7 +142,7 @@ class Ranges(Unknowns):
         direct = [factor * one + rest for one in side.every]
         direct += [one + rest for one in self._known_multiples(newest, factor, to_high, facts)]
         direct += [one + rest for one in self._known_products(newest, factor, is_most, facts)]
-        # What has the fewest unknowns left takes the fewest steps, and is the best one where a fact was just what it took.
+        # The fewest unknowns left take the fewest steps; a fact that fits exactly leaves none of those that it names.
         direct = sorted(self._undominated(direct, is_most), key=self._varying_unknowns)
         found = [self._bound(one, is_most, facts) for one in direct]
         if side.some:

@@ -24,8 +24,6 @@ _CHANGES_SHAPE = frozenset(
     ).split()
 )
 """Methods that change a tensor's shape or kind rather than its elements: no view can be told by the graph then."""
-
-
 _IN_PLACE = frozenset(
     f"i{name}" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
 )
@@ -75,7 +73,7 @@ class AliasedResults:
         if not _is_dense(_tensor(owner)):
             return False
         shared = Counter(self._owner(one) for one in {one for one in self.results if isinstance(one, torch.fx.Node)})
-        return shared[owner] > 1 or (node is not owner and _is_turned(_tensor(node), _tensor(owner)))
+        return shared[owner] > 1 or (node is not owner and _is_transposed(_tensor(node), _tensor(owner)))
 
     def _owner(self, node: Any) -> Any:
         tensor = _tensor(node)
@@ -214,8 +212,8 @@ def _is_dense(tensor: Any) -> bool:
     return True
 
 
-def _is_turned(tensor: Any, owner: Any) -> bool:
-    """Whether a view has all elements of its owner in another order, or some of them more than once."""
+def _is_transposed(tensor: Any, owner: Any) -> bool:
+    """Whether a view is its owner transposed, or has elements of it more than once."""
     if _is_dense(tensor):
         return False
     pairs = zip(tensor.shape, tensor.stride(), strict=True)

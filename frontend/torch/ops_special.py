@@ -151,8 +151,8 @@ def derivative_of_log_gamma(net: Network, call: Call) -> Value:
     found = _polygamma(d, n, d.pick(mirrors, d.less(1, x), x))
     angle = d.times(math.pi, d.less(x, d.map("round", x)))
     cotangent = d.over(d.map("cos", angle), d.map("sin", angle))
-    turned = d.times(math.pi, d.polynomial(cotangent, _cotangent_derivative(n)))
-    other = d.less(d.times((-1.0) ** n, found), turned)
+    reflected = d.times(math.pi, d.polynomial(cotangent, _cotangent_derivative(n)))
+    other = d.less(d.times((-1.0) ** n, found), reflected)
     found = d.pick(mirrors, other, found)
     if n == 0:  # there is no limit at -1, -2, ..
         is_whole = d.of("equal", x, d.map("round", x))

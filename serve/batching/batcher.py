@@ -35,6 +35,8 @@ class Batcher:
     runs_at_once: how many batches may run at the same time, as `streams` of an engine or replicas.
     batch: whether requests are joined along the first dimension; None joins them where the inputs and outputs share
     that dimension and a trial finds that no row of an output depends on another row.
+    may_run_in_loop: whether brief runs may be made by a caller's event loop (see `submit`); not where a run may have
+    to wait for something else than its own work, as for a process that has ended.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Batcher:
         *,
         runs_at_once: int = 1,
         batch: bool | None = None,
+        may_run_in_loop: bool = False,
     ) -> None:
         self.signature = signature
         self.limits = limits or Limits()
@@ -60,7 +63,7 @@ class Batcher:
         self._admission = threading.Lock()
         self._admitted = 0
         self._most_admitted = self.limits.max_queue + runs_at_once * self._check.max_rows
-        self._may_run_in_loop = runs_at_once == 1 and not self.limits.delay_ms
+        self._may_run_in_loop = may_run_in_loop and runs_at_once == 1 and not self.limits.delay_ms
         self._threads = [
             threading.Thread(target=self._work, name=f"mlirt-batch-{number}", daemon=True)
             for number in range(runs_at_once)

@@ -23,7 +23,9 @@ def engine_batcher(engine: Engine, limits: Limits | None = None, *, batch: bool 
     def run(feeds: Mapping[str, Array], timeout: float | None) -> Outputs:
         return engine.run(feeds, timeout=timeout)
 
-    return Batcher(run, signature_of(engine), limits, runs_at_once=engine.streams, batch=batch)
+    return Batcher(
+        run, signature_of(engine), limits, runs_at_once=engine.streams, batch=batch, may_run_in_loop=True
+    )
 
 
 def check_stateless(engine: Engine) -> None:

@@ -137,7 +137,7 @@ def test_brief_runs_are_the_event_loop_s_own() -> None:
         found = await asyncio.gather(*(batcher.run_async(rows(one)) for one in range(count)))
         assert all((answer["y"] == 2 * one).all() for one, answer in enumerate(found))
 
-    with Batcher(run, DOUBLED, Limits(max_batch=8), batch=True) as batcher:
+    with Batcher(run, DOUBLED, Limits(max_batch=8), batch=True, may_run_in_loop=True) as batcher:
         asyncio.run(ask(batcher, 1))
         assert threads[-1] != threading.get_ident()
         while threads[-1] != threading.get_ident():
@@ -151,6 +151,23 @@ def test_brief_runs_are_the_event_loop_s_own() -> None:
         asyncio.run(ask(batcher, 1))
         asyncio.run(ask(batcher, 1))
         assert threads[-1] != threading.get_ident()
+
+
+def test_runs_that_may_have_to_wait_are_never_the_event_loop_s() -> None:
+    """As those of replicas, of which one that has ended is started anew while a request waits for it."""
+    threads: set[int] = set()
+
+    def run(feeds: Mapping[str, Array], timeout: float | None) -> dict[str, Array]:
+        threads.add(threading.get_ident())
+        return {"y": feeds["x"] * 2}
+
+    async def ask(batcher: Batcher) -> None:
+        for one in range(80):
+            assert (await batcher.run_async(rows(one)))["y"][0, 0] == 2 * one
+
+    with Batcher(run, DOUBLED, Limits(max_batch=8), batch=True) as batcher:
+        asyncio.run(ask(batcher))
+    assert threading.get_ident() not in threads
 
 
 def test_a_queue_is_full_of_bytes_too(gate: Gate) -> None:
