@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/recognise_text.py
 
-.PHONY: demo test test-torch test-serve test-package site test-site lit lint docs clean
+.PHONY: demo test test-full test-torch test-serve test-package site test-site lit lint docs clean
 
 .venv/installed: pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -16,6 +16,10 @@ demo: .venv/installed
 # The tests start some thousand processes of Python: without bytecode each of them would compile the sources again.
 test: .venv/installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q --numprocesses auto
+
+# Those of test/slow_tests.txt too, which are some two thirds of the time: most pages and guides, whole tunings.
+test-full: .venv/installed
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q --numprocesses auto --full
 
 # PyTorch is no part of `make test`: its CPU build and the packages that the tests of its importer need have a folder
 # of their own. TORCH_INDEX="--index-url https://download.pytorch.org/whl/cpu" takes the build without CUDA.

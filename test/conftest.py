@@ -12,6 +12,8 @@ from cuda_presence import has_cuda
 from hypothesis import settings
 from lit_in_process import Failure, requirements, run_test
 
+pytest_plugins = ["slow_tests"]
+
 # How long an example takes says something about the machine and what else runs on it.
 settings.register_profile("mlirt", deadline=None)
 settings.load_profile("mlirt")

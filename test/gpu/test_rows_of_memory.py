@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -30,14 +31,24 @@ def test_weights_take_as_much_as_in_the_plan() -> None:
     plan = products_plan(logger, 1, widths)
     assert len(plan) > 128 * MIB
     opened(plan, logger)  # what the process has once is there now
-    before = in_use()
-    engine = opened(plan, logger)
-    assert in_use() - before == pytest.approx(len(plan), rel=0.1)
+    attempts = [taken_by(lambda: opened(plan, logger)) for _ in range(8)]
+    size = pytest.approx(len(plan), rel=0.1)
+    assert any(taken == size and abs(left) < 16 * MIB for taken, left in attempts), attempts
     x = np.random.default_rng(1).standard_normal((1, 4096)).astype(np.float32)
-    found = engine.engine.run({"x": x})["y"]
+    found = opened(plan, logger).engine.run({"x": x})["y"]
     np.testing.assert_allclose(found, products(x, widths), rtol=1e-3, atol=1e-3)
-    del engine
-    assert in_use() - before < 16 * MIB
+
+
+def taken_by(make: Callable[[], object]) -> tuple[int, int]:
+    """Bytes that are in use with what is made, and after it is gone, more than before.
+
+    The driver counts all processes of the device: where others allocate at the same time the numbers are theirs too.
+    """
+    before = in_use()
+    made = make()
+    taken = in_use() - before
+    del made
+    return taken, in_use() - before
 
 
 def check_run(arrays: DeviceArrays, context: trt.IExecutionContext, seed: int) -> None:
