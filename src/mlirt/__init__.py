@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mlirt.builder.low_rank_updates import lora_merged
     from mlirt.builder.number_range.check_range import check_range
     from mlirt.builder.refit import refit, refittable_weights
+    from mlirt.builder.stages import compile_stages
     from mlirt.builder.tactics.timing_cache import TimingCache
     from mlirt.errors import (
         AccuracyWarning,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BuildConfig": "mlirt.builder.config.build_config",
     "compile": "mlirt.builder.compile",
+    "compile_stages": "mlirt.builder.stages",
     "check_range": "mlirt.builder.number_range.check_range",
     "calibrate": "mlirt.builder.calibration.calibrate",
     "Calibration": "mlirt.builder.calibration.calibration",
@@ -122,6 +124,7 @@ __all__ = [
     "capture_recurrent",
     "check_range",
     "compile",
+    "compile_stages",
     "draw",
     "load",
     "lora_merged",
