@@ -33,8 +33,12 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
     results = [without_axis(whole(value, lowering), axis) for value in (op.values, op.indices)]
     code, border = rows(k, space, axis, [whole(op.input, lowering), *results])
     steps = [k.strides(value)[axis] for value in (op.values, op.indices)]
-    is_place = lowering.target.kind == "cpu" and op.count() == 1 and op.values.first_use is None
-    build(k, _find if is_place else _pick if _is_few(op.count(), space[axis]) else _rank, op, code, border, steps)
+    if lowering.target.kind == "cpu" and op.count() == 1:
+        is_counted = isinstance(space[axis], int)  # so that 32 bits hold a place
+        way = _walk if is_counted and code.nest.operands[0].steps[-1] != 1 else _find
+    else:
+        way = _pick if _is_few(op.count(), space[axis]) else _rank
+    build(k, way, op, code, border, steps)
     k.finish(op)
     normalize(op, lowering)
     return True
@@ -57,8 +61,10 @@ class _Row:
 
     def key(self, at: SSAValue) -> Value:
         """What an element is compared by."""
-        value, largest_first = self.code.load(0, [*self.here, at]), self.op.kind.data is ExtremeKind.MAX
-        return key(value, element_of(self.op.input.type), largest_first=largest_first)
+        return self.key_of(self.code.load(0, [*self.here, at]))
+
+    def key_of(self, element: SSAValue) -> Value:
+        return key(element, element_of(self.op.input.type), largest_first=self.op.kind.data is ExtremeKind.MAX)
 
     def put(self, source: SSAValue, rank: Index) -> None:
         """The element at `source` is the one of this rank."""
@@ -78,7 +84,7 @@ def _lowest(op: TopkOp) -> Value:
 
 @kernel
 def _find(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> None:
-    """`for each row: best key; its first place`, where nobody reads the element: rows may be lanes of vectors."""
+    """`for each row: best key; its first place`: a row is in lanes of vectors."""
     outer, (size,) = code.split(border)
     lowest, length = _lowest(op), extent(size)
     for loops in parallel(outer):
@@ -88,7 +94,30 @@ def _find(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> N
         def found(at: Value) -> Value:
             return at if row.key(at) == best else length
 
-        row.put_place(reduction(ReduceKind.MIN, Box(length), length, found), 0)
+        source = reduction(ReduceKind.MIN, Box(length), length, found)
+        if op.values.first_use is None:
+            row.put_place(source, 0)
+        else:
+            row.put(clamp(source, length), 0)
+
+
+@kernel
+def _walk(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> None:
+    """`for each row: for each i: best, place = x, i where x comes before`: rows may be lanes of vectors."""
+    outer, (size,) = code.split(border)
+    for loops in parallel(outer):
+        row = _Row(op, code, code.loops_before(border, loops), steps)
+        best, source, value = _lowest(op), constant(0, i32), code.load(0, [*row.here, place(0)])
+        for i in range(extent(size)):
+            number = place(i)
+            element, at = code.load(0, [*row.here, number]), builder().to_integer(number, i32)
+            own = row.key_of(element)
+            is_better = own > best
+            best, source = own if is_better else best, at if is_better else source
+            value = element if is_better else value
+        row.put_place(builder().from_integer(source), 0)
+        if op.values.first_use is not None:
+            code.store(value, 1, row.here, [(place(0), steps[0])])
 
 
 @kernel
