@@ -19,16 +19,22 @@ from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
 def lower(op: PadOp, lowering: Lowering) -> bool:
-    sizes, results = dims(op.input.type), dims(op.output.type)
-    steps = list(zip(op.pre.dims(), op.strides(), sizes, results, strict=True))
-    moved = [
-        axis for axis, (pre, stride, size, result) in enumerate(steps) if (pre, stride) != (0, 1) or size != result
-    ]
+    nest, moved = moved_nest(op, lowering)
     k = lowering.kernel("pad")
-    operands = [whole(op.input, lowering), whole(op.output, lowering)]
-    build(k, _pad, NestCode(k, collapse(Nest.of(results, operands).ordered(1), frozenset(moved))), moved, op)
+    build(k, _pad, NestCode(k, nest), moved, op)
     k.finish(op)
     return True
+
+
+def moved_nest(op: PadOp, lowering: Lowering) -> tuple[Nest, tuple[int, ...]]:
+    """The loops over the input and the result, and the dimensions along which that is no copy, with own loops."""
+    sizes, results = dims(op.input.type), dims(op.output.type)
+    steps = zip(op.pre.dims(), op.strides(), sizes, results, strict=True)
+    moved = tuple(
+        axis for axis, (pre, stride, size, result) in enumerate(steps) if (pre, stride) != (0, 1) or size != result
+    )
+    operands = [whole(op.input, lowering), whole(op.output, lowering)]
+    return collapse(Nest.of(results, operands).ordered(1), frozenset(moved)), moved
 
 
 @kernel

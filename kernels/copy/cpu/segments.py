@@ -17,13 +17,12 @@ from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
-from mlirt.kernels.copy.pad import fill_of, resolved
+from mlirt.kernels.copy.pad import fill_of, moved_nest, resolved
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
 from mlirt.kernels.lib.language.words import ceil_div, extent, floor_div, is_inside, place, stride
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
-from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, collapse
-from mlirt.kernels.lib.loops.rows import whole
+from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 OPS = (PadOp,)
@@ -62,12 +61,7 @@ def lower(op: PadOp, lowering: Lowering) -> bool:
 
 def _line(op: PadOp, lowering: Lowering) -> Line | None:
     """The rows as contiguous segments; None where they are copies or neighbours of the result are none in the input."""
-    sizes, results = dims(op.input.type), dims(op.output.type)
-    columns = list(zip(op.pre.dims(), op.strides(), sizes, results, strict=True))
-    moved = [axis for axis, (pre, step, size, result) in enumerate(columns) if (pre, step) != (0, 1) or size != result]
-    nest = collapse(
-        Nest.of(results, [whole(op.input, lowering), whole(op.output, lowering)]).ordered(1), frozenset(moved)
-    )
+    nest, moved = moved_nest(op, lowering)
     last, factor = len(nest.extents) - 1, 1
     if last > 0 and not set(moved) & set(nest.groups[last]) and op.mode.data in _JOINING and nest.merges(last - 1):
         factor, last = nest.extents[last], last - 1
@@ -76,8 +70,8 @@ def _line(op: PadOp, lowering: Lowering) -> Line | None:
     if len(axes) != 1 or any(one.steps[last] != 1 for one in nest.operands):
         return None
     (axis,) = axes
-    pre, stride, size, result = columns[axis]
-    if stride != 1:
+    pre, size, result = (sizes[axis] for sizes in (op.pre.dims(), dims(op.input.type), dims(op.output.type)))
+    if op.strides()[axis] != 1:
         return None
     return Line(nest, tuple(other for other in moved if other != axis), pre * factor, size * factor, result * factor)
 

@@ -27,7 +27,7 @@ from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.copy.pad import resolve
+from mlirt.kernels.copy.pad import moved_nest, resolve
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
@@ -35,8 +35,7 @@ from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import Access, store_fragment
 from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.loops.block_lanes import zero
-from mlirt.kernels.lib.loops.loop_nest import Nest, collapse
-from mlirt.kernels.lib.loops.rows import whole
+from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (PadOp,)
@@ -98,14 +97,8 @@ def lower(op: PadOp, lowering: Lowering) -> bool:
 
 def _segments(op: PadOp, lowering: Lowering) -> Segments | None:
     """The vectors of the result; None where neighbours cannot be stored together, or can be loaded so as well."""
-    sizes, results = dims(op.input.type), dims(op.output.type)
-    steps = zip(op.pre.dims(), op.strides(), sizes, results, strict=True)
-    moved = frozenset(
-        axis for axis, (pre, stride, size, result) in enumerate(steps) if (pre, stride) != (0, 1) or size != result
-    )
-    operands = [whole(op.input, lowering), whole(op.output, lowering)]
-    nest = collapse(Nest.of(results, operands).ordered(1), moved)
-    element = element_of(op.output.type)
+    (nest, axes), results = moved_nest(op, lowering), dims(op.output.type)
+    moved, element = frozenset(axes), element_of(op.output.type)
     if not nest.groups or not moved.intersection(nest.groups[-1]) or is_bool(element):
         return None
     target = nest.operands[1].steps
