@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
+from mlirt.builder.numba_cpu_intrinsics.lane_types import REGISTER_TYPES, Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
@@ -114,9 +114,9 @@ def tile_load_transposed(context: Any, x: Any, at: Any, row_step: Any, lanes: An
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         memory, at, row_step = Memory(builder, x, operands[0]), operands[1], operands[2]
         places = [offset_of(builder, at, row_step, row) for row in range(size)]
-        return pack_vectors(builder, _transposed([memory.read(place, size).to(types.float32) for place in places]))
+        return pack_vectors(builder, _transposed([memory.read(place, size) for place in places]))
 
-    return Tile(size, 1, size)(x, number, number, lanes), codegen
+    return Tile(size, 1, size, REGISTER_TYPES[x.element])(x, number, number, lanes), codegen
 
 
 @intrinsic(prefer_literal=True)
@@ -131,10 +131,11 @@ def tile_load_transposed_first(context: Any, x: Any, at: Any, row_step: Any, row
         for row in range(size):
             clamped = builder.select(builder.icmp_signed("<", _I64(row), last), _I64(row), last)
             place = builder.add(at, builder.mul(clamped, row_step))
-            vectors.append(memory.read_first(place, size, valid).to(types.float32))
+            vectors.append(memory.read_first(place, size, valid))
         return pack_vectors(builder, _transposed(vectors))
 
-    return Tile(size, 1, size)(x, number, number, number, number, lanes), codegen
+    tile = Tile(size, 1, size, REGISTER_TYPES[x.element])
+    return tile(x, number, number, number, number, lanes), codegen
 
 
 def _patch(tile: Tile, memory: Memory, at: Any, steps: Sequence[Any], limits: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
@@ -35,6 +35,7 @@ class ConcatOp(FusedOp):
     """
 
     name = "fused.concat"
+    FAMILY: ClassVar = "copy"
 
     inputs = var_operand_def(TensorType)
     axis = prop_def(IntegerAttr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
@@ -29,6 +31,7 @@ class CumulativeOp(CumulativeLayer, FusedOp):
     """
 
     name = "fused.cumulative"
+    FAMILY: ClassVar = "rows"
 
     kind = prop_def(CumulativeKindAttr)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
@@ -55,6 +55,7 @@ class GatherOp(FusedOp):
     """
 
     name = "fused.gather"
+    FAMILY: ClassVar = "copy"
 
     data = operand_def(TensorType)
     indices = operand_def(TensorType)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, TensorType, i64
 from xdsl.ir import Attribute, Region, SSAValue
@@ -61,6 +61,7 @@ class NormalizationOp(FusedOp):
     """
 
     name = "fused.normalization"
+    FAMILY: ClassVar = "rows"
 
     inputs = var_operand_def(TensorType)
     access = prop_def(ArrayAttr[AccessAttr])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.utils import EnumAttribute
@@ -57,6 +57,7 @@ class PadOp(FusedOp):
     """
 
     name = "fused.pad"
+    FAMILY: ClassVar = "copy"
 
     input = operand_def(TensorType)
     fill = opt_operand_def(TensorType)

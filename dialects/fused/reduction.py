@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.dialects.utils import EnumAttribute
@@ -75,6 +75,7 @@ class ReductionOp(EpilogueOp):
     """
 
     name = "fused.reduction"
+    FAMILY: ClassVar = "rows"
 
     kind = prop_def(ReductionKindAttr)
     inputs = var_operand_def(TensorType)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -31,6 +31,7 @@ class ReformatOp(FusedOp):
     """
 
     name = "fused.reformat"
+    FAMILY: ClassVar = "copy"
 
     input = operand_def(TensorType)
     output = result_def(TensorType)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, TensorType, i64
 from xdsl.ir import Attribute, Region, SSAValue
@@ -42,6 +42,7 @@ class SoftmaxOp(EpilogueOp):
     """
 
     name = "fused.softmax"
+    FAMILY: ClassVar = "rows"
 
     input = operand_def(TensorType)
     extras = var_operand_def(TensorType)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.dialects.utils import EnumAttribute
@@ -58,6 +58,7 @@ class TopkOp(FusedOp):
     """
 
     name = "fused.topk"
+    FAMILY: ClassVar = "rows"
 
     kind = prop_def(ExtremeKindAttr)
     input = operand_def(TensorType)

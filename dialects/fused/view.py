@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
@@ -33,6 +33,7 @@ class ViewOp(FusedOp):
     """
 
     name = "fused.view"
+    FAMILY: ClassVar = "copy"
 
     input = operand_def(TensorType)
     output = result_def(TensorType)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, stored_bytes, strides
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Placement
 from mlirt.kernels.lib.language import build, kernel
-from mlirt.kernels.lib.language.words import Strided, parallel
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse
+from mlirt.kernels.lib.language.words import parallel, static_range
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.stream import Stream
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -35,41 +36,58 @@ def copy_to_each(
     sizes, element = dims(value.type), element_of(value.type)
     if element_count(value.type) == 0:
         return
-    operands = [Affine(value, source.strides), Affine(value, targets[0].strides)]
-    nest = collapse(Nest.of(sizes, operands).ordered(1))
-    if all([_transpose(lowering, nest, source, target, layer) for target in targets]):
-        return
-    k = lowering.kernel("copy")
-    reader = k.named(k.memory(source.buffer, element, source.offset, source.part), "input")
-    writers = [k.named(k.memory(one.buffer, element, one.offset, one.part), "output") for one in targets]
-    read_steps, write_steps = ([k.stride(step) for step in one.steps] for one in nest.operands)
-    build(k, _copy, nest.extents, Strided(reader, read_steps), [Strided(writer, write_steps) for writer in writers])
-    k.finish(layer)
+    nest = collapse(Nest.of(sizes, [Affine(value, place.strides) for place in (source, *targets)]).ordered(1))
+    if lowering.target.kind == "cuda":
+        is_transposed = all([_transpose_tiles(lowering, nest, source, target, layer) for target in targets])
+    else:
+        is_transposed = _transpose_squares(lowering, nest, [source, *targets], layer)
+    if not is_transposed:
+        k = lowering.kernel("copy")
+        build(k, _copy, _code(k, nest, [source, *targets], element))
+        k.finish(layer)
+
+
+def _code(k: KernelBuilder, nest: Nest, places: Sequence[Placement], element: Attribute) -> NestCode:
+    """The loads of the first operand of a nest and the stores of the others, at such places."""
+    memories = [k.memory(one.buffer, element, one.offset, one.part) for one in places]
+    named = [k.named(one, "output" if number else "input") for number, one in enumerate(memories)]
+    return NestCode(k, nest, dict(enumerate(named)))
 
 
 @kernel
-def _copy(extents: Sequence[Dim], x: Strided, results: Sequence[Strided]) -> None:
-    for loops in parallel(list(extents) or [1]):
-        at = loops[: len(extents)]
-        element = x[at]
-        for y in results:
-            y[at] = element
+def _copy(code: NestCode) -> None:
+    for loops in parallel(code.extents()):
+        element = code.load(0, loops)
+        for number in static_range(1, len(code.nest.operands)):
+            code.store(element, number, loops)
 
 
-def _transpose(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
-    """On a GPU, a copy between places that lie across each other, by way of shared memory."""
-    k = lowering.kernel("copy")
-    if not k.is_cuda:
+def _transpose_squares(lowering: Lowering, nest: Nest, places: Sequence[Placement], layer: Operation) -> bool:
+    """On a CPU, a copy between places that lie across each other, in registers."""
+    from mlirt.kernels.lib.cpu.transposed_squares import TransposedSquares, cross_loop, moved_as
+
+    element, cross = moved_as(element_of(nest.operands[0].value.type)), cross_loop(nest, 0)
+    if cross is None:
         return False
+    k = lowering.kernel("copy")
+    squares = TransposedSquares(_code(k, nest, places, element), 0, cross, element, lowering.target)
+    build(k, squares.move)
+    k.finish(layer)
+    return True
+
+
+def _transpose_tiles(lowering: Lowering, nest: Nest, source: Placement, target: Placement, layer: Operation) -> bool:
+    """On a GPU, a copy between places that lie across each other, by way of shared memory."""
     from mlirt.kernels.lib.cuda.transposition.transposed_plan import THREADS, find
     from mlirt.kernels.lib.cuda.transposition.transposed_tiles import TransposedTiles
 
     element = element_of(nest.operands[0].value.type)
-    places = zip((source, target), nest.operands, strict=True)
+    places = zip((source, target), nest.operands[:2], strict=True)
     reader, writer = (Stream(place.buffer, element, place.offset, one.steps) for place, one in places)
     plan = find(nest.extents, [reader], writer)
     if plan is None:
         return False
+    k = lowering.kernel("copy")
     build(k, TransposedTiles(k, plan).write, lambda scalars: scalars[0])
     k.finish(layer, grid=[plan.blocks, 1, 1], block=[THREADS])
     return True

@@ -55,9 +55,9 @@ class Kind:
 
 
 def registered() -> set[str]:
-    """All tactics for GPUs, as `family/tactic`."""
-    found = {family: tactics.tactics_of(family) for family in tactics.families()}
-    return {f"{family}/{name}" for family, all_ in found.items() for name, one in all_.items() if "cuda" in one.TARGETS}
+    """All tactics for GPUs, as `op/tactic`."""
+    found = [pair for family in tactics.families() for pair in tactics.tactics_of(family).items()]
+    return {f"{_kind_of(op)}/{name}" for name, one in found if "cuda" in one.TARGETS for op in one.OPS}
 
 
 @cache
@@ -78,7 +78,11 @@ def one_of_each(*, every_choice: bool = True) -> dict[Kind, Trial]:
 
 
 def _tactic(op: Operation, name: str) -> str:
-    return f"{tactics.family_of(op)}/{name.partition(':')[0]}"
+    return f"{_kind_of(type(op))}/{name.partition(':')[0]}"
+
+
+def _kind_of(op: type[Operation]) -> str:
+    return op.name.partition(".")[2]
 
 
 def _kind(op: Operation, name: str, target: Target) -> Kind:

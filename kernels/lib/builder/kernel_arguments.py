@@ -47,13 +47,12 @@ class KernelArguments(BlockWriter):
         self._tensors: dict[SSAValue, SSAValue] = {}  # by the arguments that are their memory
         self._steps: dict[SSAValue, SSAValue | None] = {}  # by the arguments that are strides, with whose they are
 
-    def buffer(self, value: SSAValue, elements: Dim = 0) -> Value:
-        """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of
-        `elements`.
-        """
-        return self._memory_of(value, element_of(value.type), elements)
+    def buffer(self, value: SSAValue, elements: Dim = 0, element: Attribute | None = None) -> Value:
+        """The memory of a tensor value, as a pointer to its element at index zero, moved on by a number of `elements`.
 
-    def _memory_of(self, value: SSAValue, element: Attribute, elements: Dim = 0) -> Value:
+        Another type `element` of as many bytes is what they are taken for.
+        """
+        element = element or element_of(value.type)
         place = self.lowering.placements[value]
         memory = self.memory(place.buffer, element, place.offset + elements * byte_width(element), place.part)
         self._tensors.setdefault(memory, value)

@@ -117,7 +117,7 @@ class KernelBuilder(KernelArguments):
 
     def bits(self, value: SSAValue) -> Value:
         """As `buffer`, with unsigned integers as the signless ones that `arith` and the matrix units take."""
-        return self._memory_of(value, scalar_type(element_of(value.type)))
+        return self.buffer(value, element=scalar_type(element_of(value.type)))
 
     def load(self, value: SSAValue, indices: Sequence[SSAValue]) -> Value:
         """One element of a tensor value."""

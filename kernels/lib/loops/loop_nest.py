@@ -123,14 +123,23 @@ def collapse(nest: Nest, keep: frozenset[int] = frozenset(), borders: frozenset[
 
 
 class NestCode:
-    """Loads and stores of a nest's operands in a kernel; `memories` are those of operands that lie elsewhere."""
+    """Loads and stores of a nest's operands in a kernel; `memories` are those of operands that lie elsewhere.
 
-    def __init__(self, builder: KernelBuilder, nest: Nest, memories: Mapping[int, SSAValue] | None = None) -> None:
+    With an `element` all others are taken for elements of that type, which has as many bytes.
+    """
+
+    def __init__(
+        self,
+        builder: KernelBuilder,
+        nest: Nest,
+        memories: Mapping[int, SSAValue] | None = None,
+        element: Attribute | None = None,
+    ) -> None:
         self.builder = builder
         self.nest = nest
         known = memories or {}
         self._pointers = [
-            known[number] if number in known else builder.buffer(one.value, one.offset)
+            known[number] if number in known else builder.buffer(one.value, one.offset, element)
             for number, one in enumerate(nest.operands)
         ]
         # Operands that lie alike share their strides, so that the code may know that they do.

@@ -1,0 +1,1 @@
+"""Tactics for the ops that move elements and compute nothing."""

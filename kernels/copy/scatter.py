@@ -1,0 +1,90 @@
+"""Scatters: a copy of the data, then a second launch that applies the updates; those of one place in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlirt.dialects.fused.scalar_builder import compute_type
+from mlirt.dialects.fused.scatter import ScatterOp
+from mlirt.dialects.indexing import ScatterMode, ScatterReduction
+from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.copying import copy
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.nest_words import Coordinate, NestOperand, coordinate_operands, coordinates_of, resolve
+from mlirt.kernels.lib.language.words import extent, parallel
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+
+def lower(op: ScatterOp, lowering: Lowering) -> bool:
+    if lowering.placements[op.data] != lowering.placements[op.output]:
+        copy(op.data, lowering.placements[op.output], op, lowering)
+    if element_count(op.updates.type) == 0:
+        return True
+    k = lowering.kernel("scatter")
+    build(k, _scatter, *_nest(k, op, lowering), op)
+    k.finish(op)
+    return True
+
+
+@kernel
+def _scatter(code: NestCode, border: int, coordinates: Sequence[Coordinate], op: ScatterOp) -> None:
+    """`for each place that no index tells apart: for updates, in order: y[index] = combine(y[index], update)`."""
+    kind, element = op.reduction.data, element_of(op.data.type)
+    wide = element if kind is ScatterReduction.NONE else compute_type(element)
+    updates, y = (NestOperand(code, len(coordinates) + operand, wide) for operand in (0, 1))
+    outer, ordered = code.split(border)
+    lengths = [extent(length) for length in ordered]
+    for loops in parallel(outer):
+
+        def apply(at: Sequence[Any]) -> None:
+            places, valid = resolve(code, coordinates, at)
+            if valid:
+                value = updates[at]
+                if kind is not ScatterReduction.NONE:
+                    value = getattr(builder().scalars(wide), kind.name.lower())(y.moved(places)[at], value)
+                y.moved(places)[at] = value
+
+        _in_order(lengths, code.loops_before(border, loops), apply)
+
+
+@kernel
+def _in_order(lengths: Sequence[Value], at: Sequence[Any], apply: Callable[[Sequence[Any]], None]) -> None:
+    """`apply` at all indices up to these lengths, one after the other."""
+    if lengths:
+        for i in range(lengths[0]):
+            _in_order(lengths[1:], [*at, i], apply)
+    else:
+        apply(at)
+
+
+def _nest(k: KernelBuilder, op: ScatterOp, lowering: Lowering) -> tuple[NestCode, int, list[Coordinate]]:
+    """The nest over the updates, with the dimensions whose updates may meet at the end, from the returned border on."""
+    places = lowering.placements
+    target, updates, indices = places[op.output].strides, places[op.updates].strides, places[op.indices].strides
+    sizes = dims(op.updates.type)
+    if op.mode.data is ScatterMode.ELEMENT:
+        axis = op.axis.value.data
+        order = [*(other for other in range(len(sizes)) if other != axis), axis]
+        border, axes, depth = len(sizes) - 1, [axis], None
+        target_steps: list[Dim] = [0 if other == axis else target[other] for other in order]
+        index_steps: list[Dim] = [indices[other] for other in order]
+    else:
+        depth, own = op.depth, rank(op.indices.type) - 1
+        tail = list(range(own, len(sizes)))
+        order = [*tail, *range(own)]
+        border, axes = len(tail), list(range(depth))
+        target_steps = [*target[depth:], *(0 for _ in range(own))]
+        index_steps = [*(0 for _ in tail), *indices[:-1]]
+    picks = coordinate_operands(op.indices, places[op.indices], index_steps, depth)
+    operands = [
+        *picks,
+        Affine(op.updates, tuple(updates[axis] for axis in order)),
+        Affine(op.output, tuple(target_steps)),
+    ]
+    space = [sizes[axis] for axis in order]
+    code = NestCode(k, collapse(Nest.of(space, operands), borders=frozenset({border})))
+    return code, border, coordinates_of(k, dims(op.output.type), k.strides(op.output), axes)

@@ -1,1 +1,0 @@
-"""Kernels of the family `cumulative` for GPUs."""

@@ -1,1 +1,0 @@
-"""Kernels of the family `gather` for CPUs."""

@@ -1,1 +1,0 @@
-"""Kernels of the family `normalization` for GPUs."""

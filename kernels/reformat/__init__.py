@@ -1,1 +1,0 @@
-"""Tactics for copies between memory layouts."""

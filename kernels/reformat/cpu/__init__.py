@@ -1,1 +1,0 @@
-"""Kernels of the family `reformat` for CPUs."""

@@ -1,0 +1,1 @@
+"""Tactics for the ops that combine the elements of rows."""

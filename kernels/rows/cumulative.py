@@ -1,0 +1,37 @@
+"""Running sums and products: rows in parallel, each from one end to the other."""
+
+from __future__ import annotations
+
+from mlirt.dialects.fused.cumulative import CumulativeOp
+from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
+from mlirt.dialects.running_totals import CumulativeKind
+from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.nest_words import NestOperand
+from mlirt.kernels.lib.language.words import constant, extent, parallel
+from mlirt.kernels.lib.loops.rows import rows, whole
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+
+def lower(op: CumulativeOp, lowering: Lowering) -> bool:
+    operands = [whole(value, lowering) for value in (op.input, op.output)]
+    k = lowering.kernel("cumulative")
+    code, border = rows(k, dims(op.input.type), op.axis.value.data, operands)
+    wide = compute_type(element_of(op.input.type))
+    build(k, _cumulative, NestOperand(code, 0, wide), NestOperand(code, 1, wide), border, op)
+    k.finish(op)
+    return True
+
+
+@kernel
+def _cumulative(x: NestOperand, y: NestOperand, border: int, op: CumulativeOp) -> None:
+    """`for each row: total = 0; for i: total += x[i]; y[i] = total`, or products that begin with 1."""
+    outer, (row,) = x.code.split(border)
+    length, is_sum = extent(row), op.kind.data is CumulativeKind.SUM
+    for loops in parallel(outer):
+        here, total = x.code.loops_before(border, loops), constant(0 if is_sum else 1, scalar_type(x.wide))
+        for i in range(length):
+            at = [*here, length - 1 - i if op.reverse.value.data else i]
+            before, element = total, x[at]
+            total = before + element if is_sum else before * element
+            y[at] = before if op.exclusive.value.data else total

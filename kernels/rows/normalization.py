@@ -1,0 +1,113 @@
+"""A normalisation: per row its reductions one after the other, and then the elements, all in one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Region, SSAValue
+
+from mlirt.dialects.fused.normalization import NormalizationOp
+from mlirt.dialects.fused.reduction import neutral
+from mlirt.dialects.integer_list import integers
+from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.tensor_types import element_name
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.words import Box, parallel, reduction
+from mlirt.kernels.lib.loops.block_lanes import number
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.kernels.lib.loops.rows import whole
+from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+
+
+def lower(op: NormalizationOp, lowering: Lowering) -> bool:
+    """`parallel (rows) { reduce (row) { .. }; ..; parallel (row) { the body; store } }`; reduced rows store once."""
+    Rows(op, lowering).write()
+    return True
+
+
+class Rows:
+    """The kernel of one op."""
+
+    def __init__(self, op: NormalizationOp, lowering: Lowering) -> None:
+        self.op = op
+        self.k: KernelBuilder = lowering.kernel("normalization")
+        self.is_reduced = bool(op.reduced.dims())
+        nest, border = self.nest_of(op, lowering)
+        self.code = NestCode(self.k, nest)
+        self.outer, row = self.code.split(border)
+        self.row = row or [1]
+        self.depth = len(self.code.nest.extents) - len(row)
+
+    @staticmethod
+    def nest_of(op: NormalizationOp, lowering: Lowering) -> tuple[Nest, int]:
+        """The loops over rows and in them, with the result as the last operand, and the first dimension of a row."""
+        space, places, axes = op.space(), lowering.placements, integers(op.axes)
+        order = [*(axis for axis in range(len(space)) if axis not in axes), *axes]
+        border = len(space) - len(axes)
+        inputs = [
+            affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)
+        ]
+        result = whole(op.output, lowering)
+        result = Affine(op.output, (*result.steps, *(0 for _ in op.reduced.dims())), result.offset)
+        operands = [
+            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset) for one in (*inputs, result)
+        ]
+        nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border)
+        nest = nest.ordered(0 if op.reduced.dims() else -1, border)
+        return collapse(nest, borders=frozenset({border})), border
+
+    def write(self) -> None:
+        """The kernel and its launch."""
+        build(self.k, self._rows)
+        self.k.finish(self.op)
+
+    @kernel
+    def _rows(self) -> None:
+        """`for each row: totals = its reductions, one after the other; y = body(x, totals)`."""
+        op, code = self.op, self.code
+        inputs = range(len(op.inputs))
+        for loops in parallel(self.outer):
+            here = loops[: self.depth]
+            shared = [code.load(one, here) if op.is_whole_row(one) and self.is_used(one) else None for one in inputs]
+            totals: list[SSAValue] = []
+            for kind, element, finish in op.reductions():
+                accumulator = finish.block.args[0].type
+                init = number(self.k, neutral(kind, element_name(accumulator)), accumulator)
+
+                def summand(at: Sequence[SSAValue]) -> SSAValue:
+                    return self.inline(element, [], here, at, shared, totals)
+
+                total = reduction(ReduceKind(kind.value), Box(self.row), init, summand)
+                totals = [*totals, self.inline(finish, [total], here, [], shared, totals)]
+            if self.is_reduced:
+                code.store(self.inline(op.body, [], here, [], shared, totals), len(op.inputs), here)
+            else:
+                for at in parallel(self.row):
+                    code.store(self.inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
+
+    def is_used(self, position: int) -> bool:
+        """Whether a region reads an input."""
+        op = self.op
+        regions = [(op.body, 0), *((region, k % 2) for k, region in enumerate(op.stages))]
+        return any(region.block.args[first + position].first_use is not None for region, first in regions)
+
+    def inline(
+        self,
+        region: Region,
+        first: Sequence[SSAValue],
+        here: Sequence[SSAValue],
+        at: Sequence[SSAValue],
+        shared: Sequence[SSAValue | None],
+        totals: Sequence[SSAValue],
+    ) -> SSAValue:
+        """A region at an element of a row, with what it uses loaded."""
+        scalars = list(first)
+        names = region.block.args[len(first) : len(first) + len(shared)]
+        for position, (name, known) in enumerate(zip(names, shared, strict=True)):
+            if known is not None:
+                scalars.append(known)
+            elif name.first_use is not None:
+                scalars.append(self.code.load(position, [*here, *at]))
+            else:
+                scalars.append(self.k.constant(0))  # nothing reads it
+        return self.k.inline(region, [*scalars, *totals], [])[0]

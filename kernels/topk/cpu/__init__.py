@@ -1,1 +1,0 @@
-"""Kernels of the family `topk` for CPUs."""
