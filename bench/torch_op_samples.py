@@ -6,8 +6,8 @@
 The samples are those of `torch.testing._internal.common_methods_invocations.op_db`, each in its own process.
 Tensors of a sample are inputs, all else is built in. Outcomes:
 
-right       the same structure, types and shapes, and no element is further from PyTorch's than 2e-4 of its size, or 3
-            times as far from the result in double precision as PyTorch's own
+right       the same structure, types and shapes, and no element is further from PyTorch's than 2e-4 of its size (2
+            roundings in half precision), or 3 times as far from the result in double precision as PyTorch's own
 refused     an error that says what the engine cannot have
 untraced    torch.export cannot trace the operator
 random      PyTorch's own results differ from call to call, are no dense tensors or cannot be had, or the results
