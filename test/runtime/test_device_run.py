@@ -83,9 +83,7 @@ def test_tensors_of_the_device_need_no_memory_of_the_host(tiny: Maker) -> None:
     assert len(driver.pinned) == 1
 
 
-def test_shapes_that_come_again_are_not_bound_again(
-    context: ExecutionContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shapes_that_come_again_are_not_bound_again(context: ExecutionContext, monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[object] = []
     first = ShapeBinder.bind
 
