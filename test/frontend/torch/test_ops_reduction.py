@@ -61,6 +61,7 @@ CASES: dict[str, tuple[Any, ...]] = {
         ),
         V[0, 0, 0],
     ),
+    "logsumexp of integers": (lambda x: x.logsumexp(1), N),
     "logsumexp": (lambda x: (x.logsumexp(1), x.logsumexp((0, 2), keepdim=True)), V),
 }
 
