@@ -16,7 +16,8 @@ _ALWAYS = frozenset(
     f"aten.{name}"
     for name in (
         "clamp.Tensor clamp.default clamp_min.Tensor clamp_max.Tensor fmax.default fmin.default sign.default "
-        "prod.default prod.dim_int index_add.default scatter.reduce scatter.value_reduce scatter_add.default scatter_reduce.two"
+        "prod.default prod.dim_int index_add.default scatter.reduce scatter.value_reduce scatter_add.default "
+        "scatter_reduce.two"
     ).split()
 )
 _ACCUMULATING = frozenset({"aten.index_put.default", "aten._unsafe_index_put.default", "aten.put.default"})
@@ -33,10 +34,14 @@ def is_on_booleans(call: Call) -> bool:
 def on_integers(net: Network, call: Call, handler: Callable[[Network, Call], Value | Sequence[Value]]) -> list[Value]:
     """The results, booleans again."""
 
+    def promoted(names: Sequence[str]) -> str:
+        del names
+        return _INTEGER
+
     def widened(given: Any) -> Any:
         return layers.cast(net, given, _INTEGER) if isinstance(given, Value) and is_bool(given.element) else given
 
     arguments = {name: widened(given) for name, given in call.arguments.items()}
     results = [ResultType(_INTEGER if one.element == "bool" else one.element, one.dims) for one in call.results]
-    found = handler(net, replace(call, arguments=arguments, results=results, promoted=lambda _: _INTEGER))
+    found = handler(net, replace(call, arguments=arguments, results=results, promoted=promoted))
     return [as_bool(net, one) for one in ([found] if isinstance(found, Value) else found)]

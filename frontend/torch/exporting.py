@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -121,30 +121,31 @@ def _decomposition_table() -> dict[Any, Any]:
     return table | decompositions()
 
 
-_look_up_composites = getattr(export_utils, _LOOKS_UP, None)
+_look_up_composites: Callable[[], None] | None = getattr(export_utils, _LOOKS_UP, None)
 
 
 @contextmanager
-def _composites_looked_up_once() -> Iterator[None]:
+def _composites_looked_up_once() -> Generator[None]:
     """PyTorch looks all composite operators up for each of its libraries, twice: half of a small module's compilation.
 
     Meanwhile it finds in this thread those that were registered before. Versions that do otherwise are left alone.
     """
-    if _look_up_composites is None:
+    known = _look_up_composites
+    if known is None:
         yield
         return
     own = threading.get_ident()
 
     def look_up() -> None:
         if threading.get_ident() != own:
-            _look_up_composites()
+            known()
 
-    _look_up_composites()
+    known()
     setattr(export_utils, _LOOKS_UP, look_up)
     try:
         yield
     finally:
-        setattr(export_utils, _LOOKS_UP, _look_up_composites)
+        setattr(export_utils, _LOOKS_UP, known)
 
 
 def kept_operators() -> list[Any]:

@@ -3,6 +3,7 @@
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUntypedBaseClass=false
+# pyright: reportUnknownLambdaType=false
 
 from __future__ import annotations
 
