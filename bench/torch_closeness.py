@@ -13,6 +13,8 @@ from torch.utils import _pytree as pytree
 
 TOLERANCE = 2e-4
 """Of an element's size, or of 1 where that is larger."""
+ROUNDINGS = 2
+"""Units in the last place of types that are coarser than that."""
 
 
 def difference(found: Any, wanted: Any, exact: Any = None) -> str:
@@ -41,7 +43,7 @@ def _of_leaf(found: Any, wanted: Any, exact: Any) -> str:
         return f"{found.dtype}{list(found.shape)}, expected {wanted.dtype}{list(wanted.shape)}"
     one, two = found.detach().double(), wanted.detach().double()
     alike = (one == two) | (one.isnan() & two.isnan())
-    far = ((one - two).abs() > TOLERANCE * two.abs().clamp(min=1)) | ~one.isfinite() | ~two.isfinite()
+    far = ((one - two).abs() > _tolerance(wanted.dtype) * two.abs().clamp(min=1)) | ~one.isfinite() | ~two.isfinite()
     far &= ~alike
     if far.any() and isinstance(exact, torch.Tensor) and exact.shape == wanted.shape:
         three = exact.detach().double()
@@ -50,3 +52,7 @@ def _of_leaf(found: Any, wanted: Any, exact: Any) -> str:
         return ""
     place = far.nonzero()[0].tolist()
     return f"{int(far.sum())} of {far.numel()} elements, {one[tuple(place)]} at {place}, expected {two[tuple(place)]}"
+
+
+def _tolerance(dtype: Any) -> float:
+    return max(TOLERANCE, ROUNDINGS * torch.finfo(dtype).eps) if dtype.is_floating_point else TOLERANCE

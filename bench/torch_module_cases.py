@@ -189,6 +189,7 @@ def timm_models() -> list[ModuleCase]:
     """Networks of timm."""
     with_operators()
     import timm
+    from timm.models.convmixer import ConvMixer
 
     def case(name: str, size: int = 64, **options: Any) -> ModuleCase:
         return ModuleCase(name, lambda: timm.create_model(name, **options), image(size), BATCH)
@@ -201,7 +202,7 @@ def timm_models() -> list[ModuleCase]:
         case("test_efficientnet"),
         case("test_vit", 160),
         case("test_convnext"),
-        case("convmixer_768_32", 32, dim=32, depth=4),
+        ModuleCase("convmixer", lambda: ConvMixer(32, 4), image(32), BATCH),
     ]
 
 

@@ -143,8 +143,7 @@ def _compiled(case: ModuleCase, module: Any, way: Way, target: str, example: tup
             for one, axes in zip(inputs, case.axes if way.dynamic else (), strict=False):
                 for axis in axes:
                     torch._dynamo.maybe_mark_dynamic(one, axis)
-            # TorchDynamo hands recurrent modules to a back end only where this is set while it captures.
-            with torch._dynamo.config.patch(allow_rnn=True):
+            with mlirt.capture_recurrent():
                 return compiled(*inputs)
 
         return with_recurrent

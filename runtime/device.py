@@ -73,6 +73,11 @@ class Program(Protocol):
         """About the memory, of the host and of the device, that goes with the program."""
         ...
 
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the outputs, in the order of the plan."""
+        ...
+
     def accept(self, given: Mapping[int, np.ndarray]) -> None:
         """Let the next upload have outputs, by number, written into arrays of the caller, as far as that can be.
 

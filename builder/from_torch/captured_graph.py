@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from operator import attrgetter, is_, methodcaller
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
 
 from mlirt.builder.from_torch.aliased_results import AliasedResults
+from mlirt.builder.from_torch.weight_watch import WeightWatch
 from mlirt.errors import UnsupportedError
-
-_version = attrgetter("_version")
-"""How often a tensor has been written to in place; tensors of inference mode do not know."""
-_address = methodcaller("data_ptr")
-"""Where the elements of a tensor lie, which `weight.data = other` changes and counts as no write."""
 
 
 class CapturedGraph:
@@ -45,31 +41,20 @@ class CapturedGraph:
         self.take_weights(args)
 
     def take_weights(self, args: Sequence[Any]) -> None:
-        """Note the weights of a call, how often they have been written to, and where they lie."""
-        self._taken = [args[k] for k in self._weights]
-        self._versioned = [one for one in self._taken if not one.is_inference()]
-        self._versions = list(map(_version, self._versioned))
-        self._addresses = list(map(_address, self._taken))
+        """Note the weights and numbers of a call."""
+        self._weights_of = _items_at(self._weights)
+        self._taken = WeightWatch(self._weights_of(args))
         self._values = [args[k].item() for k in self._numbers]
 
     def weights_have_changed(self, args: Sequence[Any]) -> bool:
         """Whether a call has other weights or numbers, or the same weights after an update in place."""
-        # A call of a network with hundreds of weights does little else in Python, so that no loop of it goes over them.
-        return (
-            not all(map(is_, map(args.__getitem__, self._weights), self._taken))
-            or list(map(_version, self._versioned)) != self._versions
-            or list(map(_address, self._taken)) != self._addresses
-            or any(args[k].item() != value for k, value in zip(self._numbers, self._values, strict=True))
+        return self._taken.have_changed(self._weights_of(args)) or any(
+            args[k].item() != value for k, value in zip(self._numbers, self._values, strict=True)
         )
 
     def take_changed_weights(self, args: Sequence[Any]) -> None:
         """Note the weights of a call that has others; a buffer that was written to twice is an input from now on."""
-        versions = dict(zip(map(id, self._versioned), self._versions, strict=True))
-        written = [
-            k
-            for k, old in zip(self._weights, self._taken, strict=True)
-            if args[k] is old and versions.get(id(old), -1) not in (-1, old._version)
-        ]
+        written = [self._weights[k] for k in self._taken.written(self._weights_of(args))]
         self._changes.update(k for k in written if not isinstance(args[k], torch.nn.Parameter))
         self._open(args, {k for k, count in self._changes.items() if count > 1})
 
@@ -95,7 +80,7 @@ class CapturedGraph:
         _keep_results(graph, [node.name for node in self.results.computed])
         places = [node for node in graph.nodes if node.op == "placeholder"]
         module = torch.fx.GraphModule(self._graph, graph)
-        for k, weight in zip(self._weights, self._taken, strict=True):
+        for k, weight in zip(self._weights, self._taken.weights, strict=True):
             self._as_attribute(module, places[k], weight, self._attribute_of(k))
         for k, value in zip(self._numbers, self._values, strict=True):
             _as_number(graph, places[k], value)
@@ -146,6 +131,13 @@ class CapturedGraph:
                 size = graph.call_function(torch.ops.aten.sym_size.int, (places[source[0]], source[1]))
             node.replace_all_uses_with(size)
         graph.erase_node(node)
+
+
+def _items_at(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """What takes the items at so many places."""
+    if len(places) < 2:
+        return lambda args: tuple([args[k] for k in places])
+    return itemgetter(*places)
 
 
 def _keep_results(graph: Any, names: Sequence[str]) -> None:

@@ -33,12 +33,13 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
 
     The function raises `AssertionError` for lengths for which PyTorch did not trace the graph.
     """
-    program = _program(captured)
+    program, is_dynamic = _program(captured)
     written = set(program.graph_signature.buffers_to_mutate.values())
     if written:
         captured.open_weights(written)
-        program = _program(captured)
-    whole = program.module(check_guards=True)
+        program, is_dynamic = _program(captured)
+    # TorchDynamo holds lengths that are fixed to what they are.
+    whole = program.module(check_guards=is_dynamic)
     weights = _attributes(whole)
     refused = refused_names(whole.graph, weights)
     parts = partitioned(whole, refused)
@@ -52,14 +53,16 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
             names,
             min_nodes,
         )
-    # A call of the module itself would look for hooks and hold each argument to the example's structure.
+    # A call of the module itself would look for hooks.
     run: Callable[..., Any] = parts.forward
     return run
 
 
-def _program(captured: CapturedGraph) -> Any:
+def _program(captured: CapturedGraph) -> tuple[Any, bool]:
+    """The exported graph, and whether any length is dynamic."""
     module, inputs, shapes = captured.module()
-    return decomposed(exported(module, inputs, None, shapes if any(shapes) else None))
+    is_dynamic = any(shapes)
+    return decomposed(exported(module, inputs, None, shapes if is_dynamic else None)), is_dynamic
 
 
 def _attributes(module: Any) -> dict[str, Any]:
@@ -95,12 +98,15 @@ def _replace_parts(whole: Any, weights: Mapping[str, Any], config: BuildConfig, 
             _LOG.warning("mlirt: a part of %d operators is left to PyTorch: %s", count, error)
             continue
         setattr(whole, call.target, engine)
+        whole.__dict__[call.target] = engine.forward  # its call would look for hooks
         made += 1
         # Weights are built in: reading hundreds of them from the module would take longer than small networks do.
         call.args = tuple(one for one, is_read in zip(call.args, engine.is_read, strict=True) if is_read)
     for node in reversed(list(whole.graph.nodes)):
         if node.op == "get_attr" and not node.users:
             whole.graph.erase_node(node)
+    # Arguments are tensors one after the other, and results are a tuple: nothing is to be flattened.
+    whole.graph.set_codegen(torch.fx.graph.CodeGen())
     whole.recompile()
     return made
 

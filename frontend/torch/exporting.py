@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import logging
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch._export.utils as export_utils
 
 from mlirt.errors import InvalidInputError, UnsupportedError
 from mlirt.frontend.torch.fused_layers import decompositions
@@ -22,6 +24,8 @@ from mlirt.frontend.torch.open_lengths import open_lengths
 _LOG = logging.getLogger("mlirt")
 _UNPROVED = "Constraints violated"
 """How PyTorch says that a condition may not hold for each length in a range, or holds for one length alone."""
+_LOOKS_UP = "_materialize_cpp_cia_ops"
+"""What looks up the operators that PyTorch composes of others in C++."""
 
 
 def exported(
@@ -102,17 +106,46 @@ def decomposed(program: Any) -> Any:
 
     Raises `UnsupportedError` where PyTorch cannot trace what an operator is decomposed into.
     """
-    table = torch.export.default_decompositions()
-    for operator in kept_operators():
-        if operator in table:
-            table.pop(operator)
-    table.update(decompositions())
-    with open_lengths(), warnings.catch_warnings():
+    with open_lengths(), _composites_looked_up_once(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return program.run_decompositions(table)
+            return program.run_decompositions(_decomposition_table())
         except Exception as error:
             raise UnsupportedError(f"torch.export cannot trace the module: {_text(error)}") from error
+
+
+def _decomposition_table() -> dict[Any, Any]:
+    table = dict(torch.export.default_decompositions())
+    for operator in kept_operators():
+        table.pop(operator, None)
+    return table | decompositions()
+
+
+_look_up_composites: Callable[[], None] | None = getattr(export_utils, _LOOKS_UP, None)
+
+
+@contextmanager
+def _composites_looked_up_once() -> Generator[None]:
+    """PyTorch looks all composite operators up for each of its libraries, twice: half of a small module's compilation.
+
+    Meanwhile it finds in this thread those that were registered before. Versions that do otherwise are left alone.
+    """
+    known = _look_up_composites
+    if known is None:
+        yield
+        return
+    own = threading.get_ident()
+
+    def look_up() -> None:
+        if threading.get_ident() != own:
+            known()
+
+    known()
+    setattr(export_utils, _LOOKS_UP, look_up)
+    try:
+        yield
+    finally:
+        setattr(export_utils, _LOOKS_UP, known)
 
 
 def kept_operators() -> list[Any]:

@@ -19,6 +19,7 @@ from mlirt.dialects.tensor_types import element_type, tensor
 from mlirt.errors import InvalidModelError, MlirtError, UnsupportedError
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.refused_nodes import DAMAGE, RefusedNodes
+from mlirt.frontend.torch.boolean_calls import is_on_booleans, on_integers
 from mlirt.frontend.torch.call import Call, ResultType
 from mlirt.frontend.torch.custom_operators import custom_handler
 from mlirt.frontend.torch.elements import element_of_dtype
@@ -132,7 +133,7 @@ class GraphReader:
             _unread(node),
         )
         with self.net.at(named(name)):
-            found = handler(self.net, call)
+            found = on_integers(self.net, call, handler) if is_on_booleans(call) else handler(self.net, call)
         results = [found] if isinstance(found, Value) else list(found)
         for k, (value, wanted) in enumerate(zip(results, _listed(node.meta["val"]), strict=False)):
             is_extra = operator in _EXTRA_DIMENSION and k and wanted.dim() == value.rank + 1 and wanted.shape[1] == 1

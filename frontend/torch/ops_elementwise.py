@@ -9,7 +9,7 @@ from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.clipping import clipped
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.torch.call import Call
-from mlirt.frontend.torch.handlers import aten_op
+from mlirt.frontend.torch.handlers import aten_op, torch_op
 from mlirt.frontend.torch.truth_values import as_bool, has_minus, truncated
 
 _ARITHMETIC = {
@@ -182,7 +182,7 @@ def clamp_by_tensors(net: Network, call: Call) -> Value:
     return layers.binary(net, "min", x, call.operand("max", call.element)) if call.given("max") else x
 
 
-@aten_op("_to_copy.default")
+@torch_op("aten._to_copy.default", "prims.convert_element_type.default")
 def converted(net: Network, call: Call) -> Value:
-    x, element = call.value("self"), element_type(call.element)
+    x, element = call.value("self" if "self" in call.arguments else "a"), element_type(call.element)
     return as_bool(net, x) if is_bool(element) else layers.cast(net, x, element)

@@ -26,7 +26,9 @@ def layer_norm(net: Network, call: Call) -> Sequence[Value]:
     x = call.value("input")
     axes = list(range(x.rank - len(call.dims("normalized_shape")), x.rank))
     found = layer_normalized(net, x, call.optional("weight"), call.optional("bias"), axes, call.real("eps"))
-    return found[: len(call.results)]
+    # The statistics of halves are float32 where layers compute them, and halves where PyTorch does on a CPU.
+    pairs = zip(found, call.results, strict=False)
+    return [layers.cast(net, one, element_type(wanted.element)) for one, wanted in pairs]
 
 
 @aten_op("rms_norm.default")
@@ -112,23 +114,35 @@ def softmax(net: Network, call: Call) -> Value:
 @aten_op("linalg_vector_norm.default")
 def vector_norm(net: Network, call: Call) -> Value:
     """The root of the sum of squares, or another norm, over some axes or all elements."""
-    x, order = layers.widened(net, call.operand("self", call.element)), call.real("ord")
+    x = layers.widened(net, call.operand("self", call.element))
     axes = call.axes("dim", x.rank) if x.rank and call.given("dim") else list(range(x.rank))
-    keeps, absolute = call.flag("keepdim"), layers.unary(net, "abs", x)
-    if order in (float("inf"), float("-inf")):
-        found = layers.reduce(net, "max" if order > 0 else "min", absolute, axes, keeps)
-    elif order == 0:
-        nonzero = layers.unary(net, "not", layers.binary(net, "equal", x, layers.scalar_like(net, 0, x)))
-        found = layers.reduce(net, "sum", layers.cast(net, nonzero, x.element), axes, keeps)
-    elif order == 1:
-        found = layers.reduce(net, "sum", absolute, axes, keeps)
-    elif order == 2:
-        found = layers.unary(net, "sqrt", layers.reduce(net, "sum", layers.binary(net, "prod", x, x), axes, keeps))
-    else:
-        powers = layers.binary(net, "pow", absolute, layers.scalar_like(net, order, x))
-        total = layers.reduce(net, "sum", powers, axes, keeps)
-        found = layers.binary(net, "pow", total, layers.scalar_like(net, 1 / order, total))
+    found = _norm(net, x, call.real("ord"), axes, keeps=call.flag("keepdim"))
     return layers.cast(net, found, element_type(call.element))
+
+
+@aten_op("dist.default")
+def distance(net: Network, call: Call) -> Value:
+    """The norm of a difference, over all elements."""
+    pair = [layers.widened(net, call.operand(name, call.element)) for name in ("self", "other")]
+    difference = layers.binary(net, "sub", *layers.aligned(net, pair))
+    found = _norm(net, difference, call.real("p"), list(range(difference.rank)), keeps=False)
+    return layers.cast(net, found, element_type(call.element))
+
+
+def _norm(net: Network, x: Value, order: float, axes: list[int], *, keeps: bool) -> Value:
+    absolute = layers.unary(net, "abs", x)
+    if order in (float("inf"), float("-inf")):
+        return layers.reduce(net, "max" if order > 0 else "min", absolute, axes, keeps)
+    if order == 0:
+        nonzero = layers.unary(net, "not", layers.binary(net, "equal", x, layers.scalar_like(net, 0, x)))
+        return layers.reduce(net, "sum", layers.cast(net, nonzero, x.element), axes, keeps)
+    if order == 1:
+        return layers.reduce(net, "sum", absolute, axes, keeps)
+    if order == 2:
+        return layers.unary(net, "sqrt", layers.reduce(net, "sum", layers.binary(net, "prod", x, x), axes, keeps))
+    powers = layers.binary(net, "pow", absolute, layers.scalar_like(net, order, x))
+    total = layers.reduce(net, "sum", powers, axes, keeps)
+    return layers.binary(net, "pow", total, layers.scalar_like(net, 1 / order, total))
 
 
 @aten_op("_weight_norm_interface.default")

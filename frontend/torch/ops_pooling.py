@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
+from mlirt.dialects.tensor_types import is_float
 from mlirt.frontend.importing import layers, pooling
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.places_of_maxima import places_of_maxima
@@ -67,13 +68,28 @@ def average_pool(net: Network, call: Call) -> Value:
     sizes, geometry = _geometry(call, axes)
     x, ceil_mode = _batched(net, call.value("self"), axes), call.flag("ceil_mode")
     if call.given("divisor_override") and "divisor_override" in call.arguments:
-        mean = pooling.mean_of_whole_windows(net, x, sizes, geometry, ceil_mode=ceil_mode)
-        factor = math.prod(sizes) / call.integer("divisor_override")
-        result = layers.binary(net, "prod", mean, layers.scalar_like(net, factor, mean))
+
+        def average(x: Value) -> Value:
+            return pooling.mean_of_whole_windows(net, x, sizes, geometry, ceil_mode=ceil_mode)
+
+        count, divisor = math.prod(sizes), call.integer("divisor_override")
+        if is_float(x.element):
+            mean = average(x)
+            result = layers.binary(net, "prod", mean, layers.scalar_like(net, count / divisor, mean))
+        else:
+            result = _whole_quotients(net, x, average, count, divisor)
     else:
         excludes = not call.flag("count_include_pad")
         result = pooling.pool(net, x, "average", sizes, geometry, ceil_mode=ceil_mode, excludes_padding=excludes)
     return layers.reshape(net, result, call.result_dims)
+
+
+def _whole_quotients(net: Network, x: Value, average: Callable[[Value], Value], count: int, divisor: int) -> Value:
+    """Sums of integers over a number, towards zero: a mean of integers has lost what another divisor would keep."""
+    mean = average(layers.cast(net, x, "float64"))
+    total = layers.unary(net, "round", layers.binary(net, "prod", mean, layers.scalar_like(net, count, mean)))
+    quotient = layers.binary(net, "div", total, layers.scalar_like(net, divisor, total))
+    return layers.cast(net, quotient, x.element)
 
 
 @aten_op(

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mlirt.dialects.tensor_types import is_bool
+from mlirt.dialects.tensor_types import element_type, is_bool
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.products import product
@@ -45,9 +45,12 @@ def _plus(net: Network, x: Value, bias: Value | None) -> Value:
 def product_and_sum(net: Network, call: Call) -> Value:
     """beta self + alpha (a b)."""
     names = next(pair for pair in (("mat1", "mat2"), ("batch1", "batch2"), ("mat", "vec")) if pair[0] in call.arguments)
-    result = product(net, call, *(call.value(name) for name in names))
-    if call.operator == "aten.addbmm.default":
-        result = layers.reduce(net, "sum", result, [0], keep_dims=False)
+    factors = [call.value(name) for name in names]
+    if call.operator == "aten.addbmm.default":  # products of halves that are added up are not halves in between
+        result = product(net, call, *(layers.widened(net, one) for one in factors))
+        result = layers.cast(net, layers.reduce(net, "sum", result, [0], keep_dims=False), element_type(call.element))
+    else:
+        result = product(net, call, *factors)
     alpha, beta = call.real("alpha"), call.real("beta")
     if alpha != 1.0:
         result = layers.binary(net, "prod", result, layers.scalar_like(net, alpha, result))
@@ -167,8 +170,9 @@ def _norm_of_last(net: Network, difference: Value, p: float) -> Value:
 def trilinear(net: Network, call: Call) -> Value:
     """The sum over some axes of the product of three tensors, each repeated along axes of its own."""
     factors = [
-        layers.cast(net, layers.unsqueeze(net, call.value(name), call.integers(f"expand{k}")), call.element)
+        layers.widened(net, layers.unsqueeze(net, call.operand(name, call.element), call.integers(f"expand{k}")))
         for k, name in enumerate(("i1", "i2", "i3"), 1)
     ]
     product = layers.binary(net, "prod", layers.binary(net, "prod", *layers.aligned(net, factors[:2])), factors[2])
-    return layers.reduce(net, "sum", product, call.integers("sumdim"), keep_dims=False)
+    total = layers.reduce(net, "sum", product, call.integers("sumdim"), keep_dims=False)
+    return layers.cast(net, total, element_type(call.element))

@@ -124,7 +124,7 @@ def place_of_extreme(net: Network, call: Call) -> Value:
 
 @aten_op("logsumexp.default")
 def log_sum_exp(net: Network, call: Call) -> Value:
-    x = call.value("self")
+    x = call.operand("self", call.element)
     return layers.log_sum_exp(net, x, _axes(call, x), _keeps(call))
 
 

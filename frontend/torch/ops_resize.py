@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.torch.call import Call
@@ -55,3 +59,57 @@ def grid_sampler(net: Network, call: Call) -> Value:
         mode=borders[call.integer("padding_mode")],
         align_corners=call.flag("align_corners"),
     )
+
+
+@aten_op("_upsample_bilinear2d_aa.default", "_upsample_bicubic2d_aa.default")
+def upsample_antialiased(net: Network, call: Call) -> Value:
+    """Products with matrices of weights along both axes: an image that shrinks is averaged over what it covers."""
+    x, (height, width) = call.value("self"), call.result_dims[-2:]
+    sizes = [one for one in (*x.dims[-2:], height, width) if isinstance(one, int)]
+    if len(sizes) < 4:
+        raise call.unsupported("the lengths of the images must be known when the engine is built")
+    reach, kernel = (2.0, _cubic) if "bicubic" in call.operator else (1.0, _linear)
+    scales = [None if call.arguments.get(name) is None else call.real(name) for name in ("scales_h", "scales_w")]
+    corners = call.flag("align_corners")
+    rows, columns = (
+        _resampling(sizes[k], sizes[k + 2], _step(sizes[k], sizes[k + 2], scales[k], corners), reach, kernel)
+        for k in (0, 1)
+    )
+    result = layers.widened(net, x)
+    dtype = layers.numpy_dtype(result.element)
+    down, across = (layers.with_rank(net, net.constant(one.astype(dtype)), x.rank) for one in (rows, columns))
+    result = layers.matrix_multiply(net, result, across, rhs_op="transpose")
+    return layers.cast(net, layers.matrix_multiply(net, down, result), x.element)
+
+
+def _step(length: int, count: int, scale: float | None, corners: bool) -> float:
+    """How far apart in the image the centres of two results lie."""
+    if corners:
+        return (length - 1) / (count - 1) if count > 1 else 0.0
+    return 1.0 / scale if scale else length / count
+
+
+def _resampling(
+    length: int, count: int, step: float, reach: float, kernel: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """The weight of each of `length` elements in each of `count` results; each row adds up to 1."""
+    width = max(step, 1.0)
+    weights = np.zeros((count, length))
+    for number in range(count):
+        centre = step * (number + 0.5)
+        first = max(int(centre - reach * width + 0.5), 0)
+        places = np.arange(first, min(int(centre + reach * width + 0.5), length))
+        row = kernel((places - centre + 0.5) / width)
+        weights[number, places] = row / row.sum()
+    return weights
+
+
+def _linear(distance: np.ndarray) -> np.ndarray:
+    return np.maximum(1.0 - np.abs(distance), 0.0)
+
+
+def _cubic(distance: np.ndarray) -> np.ndarray:
+    """Keys' kernel with the slope -1/2."""
+    x = np.abs(distance)
+    near, far = (1.5 * x - 2.5) * x * x + 1.0, ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    return np.where(x < 1, near, np.where(x < 2, far, 0.0))

@@ -13,6 +13,7 @@ from tiny_plan import compile_ir, tiny_parts
 
 from mlirt.builder import spmd_main
 from mlirt.runtime import worker_choice, worker_groups
+from mlirt.runtime.elf_symbols import defines
 from mlirt.runtime.engine import load
 from mlirt.runtime.llvm_binding import llvm
 from mlirt.runtime.plan_file import plan_bytes
@@ -156,3 +157,12 @@ def test_a_launch_on_little_memory_is_one_part(rows: int, parts_wanted: int, mon
     y = engine.run({"x": np.ones((rows, 4), np.float32)})["y"]
     assert y.view(np.int32)[0, 0] == parts_wanted
     stop(groups)
+
+
+@pytest.mark.parametrize(("machine", "other"), [("x86_64", "aarch64"), ("aarch64", "x86_64")])
+def test_the_main_object_is_built_for_arm_as_well(machine: str, other: str) -> None:
+    """Whatever the processor here is: the linker of engines takes it for that kind alone."""
+    code = spmd_main.main_object(f"{machine}-unknown-linux-gnu")
+    for symbol in ("mlirt_main", "mlirt_run", "mlirt_alone", "mlirt_worker", "mlirt_lengths"):
+        assert defines(code, symbol, machine)
+        assert not defines(code, symbol, other)

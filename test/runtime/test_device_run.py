@@ -14,6 +14,7 @@ from mlirt.errors import InvalidInputError
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.device_run import has_device_tensors, run_on_device
+from mlirt.runtime.shape_binding import ShapeBinder
 
 Maker = Callable[[], Any]
 
@@ -80,6 +81,21 @@ def test_tensors_of_the_device_need_no_memory_of_the_host(tiny: Maker) -> None:
     assert driver.pinned == []
     context.run({"x": x.array})
     assert len(driver.pinned) == 1
+
+
+def test_shapes_that_come_again_are_not_bound_again(context: ExecutionContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[object] = []
+    first = ShapeBinder.bind
+
+    def noted(self: ShapeBinder, shapes: Any, *rest: Any, **named: Any) -> Any:
+        bound.append(shapes)
+        return first(self, shapes, *rest, **named)
+
+    monkeypatch.setattr(ShapeBinder, "bind", noted)
+    for n in (3, 3, 2, 3):
+        x, y = (OnDevice(np.ones((n, 4), np.float32)) for _ in range(2))
+        _run(context, x, y, OnDevice(np.empty(8, np.float32)))
+    assert bound == [((3, 4),), ((2, 4),)]
 
 
 def test_other_libraries_are_told_the_stream(context: ExecutionContext) -> None:

@@ -127,6 +127,16 @@ def test_weights_that_change_in_place_are_followed(engines: list[Any]) -> None:
     assert len(engines) == 2
 
 
+def test_low_rank_updates_that_count_no_version_are_followed(engines: list[Any]) -> None:
+    """As PEFT merges an adapter."""
+    module = Layers().eval()
+    compiled = torch.compile(module, backend=mlirt_backend, options=REFERENCE)
+    assert_same(compiled, module, 5)
+    module.first.weight.data += torch.randn(3, 1) @ torch.randn(1, 4)
+    assert_same(compiled, module, 5)
+    assert len(engines) == 2
+
+
 def test_gradients_are_refused() -> None:
     compiled = torch.compile(Layers().eval(), backend=mlirt_backend, options=REFERENCE)
     with pytest.raises(InvalidInputError, match="no_grad"):

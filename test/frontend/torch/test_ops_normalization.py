@@ -32,6 +32,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "log softmax": (nn.LogSoftmax(1), X),
     "cross entropy": (nn.CrossEntropyLoss(), torch.randn(2, 5), torch.tensor([1, 2])),
     "divergence": (nn.KLDivLoss(reduction="batchmean"), V, V.softmax(-1)),
+    "distance": (lambda x, y: (torch.dist(x, y), torch.dist(x, y[0], p=3), torch.dist(x, y, p=0)), V, V + 1),
     "huber": (nn.HuberLoss(), V, V + 1),
     "logits": (nn.BCEWithLogitsLoss(), V, V.sigmoid()),
 }
@@ -41,3 +42,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_module_is_right(case: str) -> None:
     module, *args = CASES[case]
     check(module, *args)
+
+
+def test_statistics_of_halves_are_halves() -> None:
+    check(lambda x: torch.native_layer_norm(x, (6,), None, None, 1e-5), V.half(), tolerance=2e-3)

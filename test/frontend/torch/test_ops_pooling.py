@@ -27,6 +27,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "average": (nn.AvgPool2d(3, 2, 1, ceil_mode=True), X),
     "average inside": (nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=False), X),
     "divisor": (nn.AvgPool2d(3, 2, 1, divisor_override=5), X),
+    "divisor of integers": (nn.AvgPool2d(3, 2, 1, True, divisor_override=2), (9 * X).long()),
     "adaptive": (nn.AdaptiveAvgPool2d((3, 4)), X),
     "adaptive whole": (nn.AdaptiveAvgPool2d(1), X),
     "adaptive maximum": (nn.AdaptiveMaxPool2d((3, 4)), X),

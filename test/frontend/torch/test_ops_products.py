@@ -3,6 +3,7 @@
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+# pyright: reportUntypedBaseClass=false
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ import pytest
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
 
 from torch_checks import check  # noqa: E402
+
+import mlirt  # noqa: E402
 
 nn: Any = torch.nn
 F: Any = torch.nn.functional
@@ -74,3 +77,22 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_module_is_right(case: str) -> None:
     module, *args = CASES[case]
     check(module, *args)
+
+
+class Added(torch.nn.Module):
+    """The sum of a batch of products."""
+
+    def forward(self, x: Any, a: Any, b: Any) -> Any:
+        """[n, m], [batch, n, k], [batch, k, m] to [n, m]."""
+        return torch.addbmm(x, a, b)
+
+
+def test_sums_of_products_of_halves_are_rounded_once() -> None:
+    """Products that cancel each other: rounded before they are added up, little but roundings is left of them."""
+    a, b = torch.randn(8, 4, 5).half() * 30, torch.randn(8, 5, 6).half() * 30
+    a, b, nothing = torch.cat([a, -a * 0.99]), torch.cat([b, b]), torch.zeros(4, 6).half()
+    engine: Any = mlirt.compile(Added(), (nothing, a, b), target="reference")
+    exact = torch.bmm(a.double(), b.double()).sum(0)
+    bound = exact.abs().max() * 2**-11
+    assert (torch.bmm(a, b).double().sum(0) - exact).abs().max() > 2 * bound
+    assert (engine(nothing, a, b).double() - exact).abs().max() <= bound

@@ -26,6 +26,12 @@ CASES: dict[str, tuple[Any, ...]] = {
     "nearest": (nn.Upsample(scale_factor=1.7, mode="nearest"), X),
     "exact": (nn.Upsample(size=(11, 17), mode="nearest-exact"), X),
     "bicubic": (nn.Upsample(scale_factor=2, mode="bicubic"), X),
+    "antialiased": (lambda x: F.interpolate(x, (3, 15), mode="bicubic", antialias=True), X),
+    "antialiased, scale": (lambda x: F.interpolate(x, scale_factor=(0.3, 0.45), mode="bilinear", antialias=True), X),
+    "antialiased, corners": (
+        lambda x: F.interpolate(x, (5, 4), mode="bilinear", antialias=True, align_corners=True),
+        X,
+    ),
     "line": (nn.Upsample(scale_factor=2, mode="linear"), V),
     "grid": (
         lambda x, g: F.grid_sample(x, g, align_corners=False, padding_mode="border"),
