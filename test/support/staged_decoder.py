@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -17,7 +19,7 @@ def staged_decoder(layers: int = 6, width: int = WIDTH) -> onnx.ModelProto:
     noise = np.random.default_rng(3)
     stored = [numpy_helper.from_array(noise.standard_normal((WORDS, width)).astype(np.float32), "words")]
     one, axes = (numpy_helper.from_array(np.array(value), name) for name, value in (("one", 1), ("axes", [0, 1])))
-    stored += [one, axes, numpy_helper.from_array(np.float32(-30.0), "least")]
+    stored += [one, axes, numpy_helper.from_array(np.array(-30, np.float32), "least")]
     nodes = [
         helper.make_node("Gather", ["words", "ids"], ["h0"], name="embed"),
         helper.make_node("Shape", ["ids"], ["n"], start=1, end=2),
@@ -35,7 +37,7 @@ def staged_decoder(layers: int = 6, width: int = WIDTH) -> onnx.ModelProto:
             for name, shape in (("q", (width, width)), ("up", (width, 2 * width)), ("down", (2 * width, width)))
         }
         stored += [numpy_helper.from_array(value, f"{name}{layer}") for name, value in weights.items()]
-        named = [
+        named: list[tuple[str, list[str], str, dict[str, Any]]] = [
             ("Concat", [f"past{layer}", f"h{layer}"], f"present{layer}", {"axis": 1}),
             ("Transpose", [f"present{layer}"], f"keys{layer}", {"perm": [0, 2, 1]}),
             ("MatMul", [f"h{layer}", f"q{layer}"], f"asked{layer}", {}),
