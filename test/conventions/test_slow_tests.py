@@ -9,7 +9,7 @@ import sys
 import pytest
 from slow_tests import ROOT, slow_tests
 
-_SOME = "test/docs/test_guides.py"
+_FILE = "test/docs/test_guides.py"
 
 
 @pytest.mark.parametrize("name", sorted({one.split("[")[0] for one in slow_tests()}))
@@ -24,7 +24,7 @@ def test_most_tests_are_not_slow() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "found"),
-    [([_SOME], False), ([_SOME, "--full"], True), ([f"{_SOME}::test_guide"], True)],
+    [([_FILE], False), ([_FILE, "--full"], True), ([f"{_FILE}::test_guide"], True)],
 )
 def test_slow_tests_run_where_they_are_asked_for(arguments: list[str], found: bool) -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *arguments]

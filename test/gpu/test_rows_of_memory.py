@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -31,7 +32,9 @@ def test_weights_take_as_much_as_in_the_plan() -> None:
     plan = products_plan(logger, 1, widths)
     assert len(plan) > 128 * MIB
     opened(plan, logger)  # what the process has once is there now
-    attempts = [taken_by(lambda: opened(plan, logger)) for _ in range(8)]
+    attempts = [taken for _ in range(12) if (taken := taken_by(lambda: opened(plan, logger))) is not None]
+    if not attempts:
+        pytest.skip("other processes allocate memory of this device all the time")
     size = pytest.approx(len(plan), rel=0.1)
     assert any(taken == size and abs(left) < 16 * MIB for taken, left in attempts), attempts
     x = np.random.default_rng(1).standard_normal((1, 4096)).astype(np.float32)
@@ -39,16 +42,24 @@ def test_weights_take_as_much_as_in_the_plan() -> None:
     np.testing.assert_allclose(found, products(x, widths), rtol=1e-3, atol=1e-3)
 
 
-def taken_by(make: Callable[[], object]) -> tuple[int, int]:
+def taken_by(make: Callable[[], object]) -> tuple[int, int] | None:
     """Bytes that are in use with what is made, and after it is gone, more than before.
 
-    The driver counts all processes of the device: where others allocate at the same time the numbers are theirs too.
+    The driver counts all processes of the device: None where another one allocates at the same time.
     """
-    before = in_use()
+    before = steadily_in_use()
     made = make()
-    taken = in_use() - before
+    during = steadily_in_use()
     del made
-    return taken, in_use() - before
+    after = steadily_in_use()
+    return None if before is None or during is None or after is None else (during - before, after - before)
+
+
+def steadily_in_use() -> int | None:
+    """What is in use now and a tenth of a second later."""
+    now = in_use()
+    time.sleep(0.1)
+    return now if in_use() == now else None
 
 
 def check_run(arrays: DeviceArrays, context: trt.IExecutionContext, seed: int) -> None:
