@@ -56,9 +56,12 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> tuple[list[FakeDriver], Ends]:
         driver = drivers[int(Path(source).stem)]
         return SimpleNamespace(plan=plan, context=ExecutionContext(plan.manifest, CudaDevice(plan, driver).session()))
 
+    def communicators(devices: list[int]) -> list[End]:
+        return ends.ends[: len(devices)]
+
     monkeypatch.setattr(cuda_stage, "open_driver", drivers.__getitem__)
     monkeypatch.setattr(cuda_stage, "load", load)
-    monkeypatch.setattr(pipeline, "communicators", lambda devices: ends.ends[: len(devices)])
+    monkeypatch.setattr(pipeline, "communicators", communicators)
     return drivers, ends
 
 
@@ -141,6 +144,9 @@ def test_one_device_for_each_stage(gpus: tuple[list[FakeDriver], Ends], tmp_path
 
 
 def test_without_nccl_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nccl, "load_shared", lambda names: None)
+    def nothing(names: object) -> None:
+        pass
+
+    monkeypatch.setattr(nccl, "load_shared", nothing)
     with pytest.raises(PlanError, match="install the package nvidia-nccl-cu13"):
         nccl.communicators([0, 1])
