@@ -17,7 +17,7 @@ demo: .venv/installed
 test: .venv/installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q --numprocesses auto
 
-# Those of test/slow_tests.txt too, which are some three fifths of the time: most pages and guides, whole tunings.
+# Those of test/slow_tests.txt too, which are one in thirty, and most of the time: most pages and guides, whole tunings.
 test-full: .venv/installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -q --numprocesses auto --full
 
