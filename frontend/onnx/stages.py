@@ -47,6 +47,10 @@ class _Splitter:
         self.weights = {one.name: place for place, one in enumerate(self.graph.initializer)}
         self.sizes = [self._bytes(place, one) for place, one in enumerate(self.graph.initializer)]
         self.inputs = [one for one in self.graph.input if one.name not in self.weights]
+        self.readers: dict[str, list[int]] = {}
+        for place, reads in enumerate(self.reads):
+            for name in reads:
+                self.readers.setdefault(name, []).append(place)
         self.repeated = {name for name in self.producer if self._is_repeated(name)}
         _check_state(state, {one.name for one in self.inputs}, {one.name for one in self.graph.output})
 
@@ -79,7 +83,7 @@ class _Splitter:
             places = range(least + 1, len(self.nodes) - (count - number) + 1)
             off = {place: abs(sums[place - 1] - part * number) for place in places}
             near = [place for place in places if off[place] <= _SLACK * part] or [min(places, key=off.__getitem__)]
-            least = min(near, key=lambda place: (self._tears(place), len(self._passed(place)), off[place]))
+            least = min(near, key=lambda place: (self._tears(place), self._passed(place), off[place]))
             found.append(least)
         return found
 
@@ -95,16 +99,15 @@ class _Splitter:
 
     def _tears(self, cut: int) -> bool:
         """Whether a state is read on one side of a cut and made on the other."""
-        ends = ((self._readers(given), self.producer.get(made, 0)) for given, made in self.state.items())
+        ends = ((self.readers.get(given, []), self.producer.get(made, 0)) for given, made in self.state.items())
         return any((place < cut) != (made < cut) for readers, made in ends for place in readers)
 
-    def _readers(self, name: str) -> list[int]:
-        return [place for place, reads in enumerate(self.reads) if name in reads]
-
-    def _passed(self, cut: int) -> set[str]:
-        """The tensors that are made before a cut and read behind it."""
-        behind = frozenset[str]().union(*self.reads[cut:]) & self.producer.keys()
-        return {name for name in behind if self.producer[name] < cut and name not in self.repeated}
+    def _passed(self, cut: int) -> int:
+        """How many tensors are made before a cut and read behind it."""
+        return sum(
+            self.producer[name] < cut <= self.readers[name][-1]
+            for name in self.readers.keys() & self.producer.keys() - self.repeated
+        )
 
     def stages(self, cuts: Sequence[int]) -> list[Model]:
         """From the last to the first, as what a stage reads of others is what they have to give."""

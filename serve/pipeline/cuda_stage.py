@@ -47,6 +47,12 @@ class _Sequence:
         self.buffers = {name: [_Buffer(driver), _Buffer(driver)] for name in names}
         self.shapes: dict[str, Shape] = {}
 
+    def keep(self, shapes: dict[str, Shape]) -> None:
+        """What the run writes is what the next one reads."""
+        self.shapes = shapes
+        for pair in self.buffers.values():
+            pair.reverse()
+
     def close(self) -> None:
         for pair in self.buffers.values():
             for buffer in pair:
@@ -71,18 +77,22 @@ class CudaStage:
             self._run(job, hand_on)
         finally:
             self._driver.synchronize(self._stream)
+            if job.sequence in self._sequences and not self._sequences[job.sequence].shapes:
+                self.forget(job.sequence)  # the first run failed, or there is no state
 
     def drain(self, job: Job) -> None:
         for name, source in self._wiring.received.items():
             if name in job.passed:
                 self._receive(name, source, job)
         self._driver.synchronize(self._stream)
+        if job.history.is_broken:
+            self.forget(job.sequence)
 
     def _run(self, job: Job, hand_on: Callable[[], None]) -> None:
         received = {name: self._receive(name, source, job) for name, source in self._wiring.received.items()}
-        sequence = self._sequences.get(job.sequence)
-        if sequence is None:
-            sequence = _Sequence(self._driver, list(self._wiring.state))
+        if job.sequence not in self._sequences:
+            self._sequences[job.sequence] = _Sequence(self._driver, list(self._wiring.state))
+        sequence = self._sequences[job.sequence]
         shapes: list[Shape] = []
         addresses: list[int] = []
         for tensor in self._manifest.given_inputs:
@@ -106,7 +116,7 @@ class CudaStage:
         run_at_addresses(
             self.engine.context, self._manifest, tuple(shapes), addresses, list(targets.values()), self._stream
         )
-        self._keep(job, sequence, {name: outputs[made][1] for name, made in self._wiring.state.items()})
+        sequence.keep({name: outputs[made][1] for name, made in self._wiring.state.items()})
         job.passed |= {name: Passed(outputs[name][1]) for name in self._wiring.sent}
         hand_on()
         for name, readers in self._wiring.sent.items():
@@ -134,15 +144,6 @@ class CudaStage:
         found = np.empty(shape, numpy_dtype(tensor.dtype))
         self._driver.copy_to_host(found.ctypes.data, address, found.nbytes, self._stream)
         return found
-
-    def _keep(self, job: Job, sequence: _Sequence, shapes: dict[str, Shape]) -> None:
-        """What the run writes is what the next one of this sequence reads."""
-        if not shapes:
-            return
-        sequence.shapes = shapes
-        for pair in sequence.buffers.values():
-            pair.reverse()
-        self._sequences[job.sequence] = sequence
 
     def _buffer(self, name: str) -> _Buffer:
         return self._buffers.setdefault(name, _Buffer(self._driver))

@@ -20,7 +20,7 @@ from mlirt.runtime.manifest import Manifest, Tensor
 from mlirt.runtime.plan_file import read_plan
 from mlirt.serve.pipeline.cuda_stage import CudaStage
 from mlirt.serve.pipeline.nccl import Communicator, communicators
-from mlirt.serve.pipeline.stage import HostStage, Job, Results, Stage, Wiring
+from mlirt.serve.pipeline.stage import History, HostStage, Job, Results, Stage, Wiring
 
 Plan: TypeAlias = "str | os.PathLike[str] | bytes"
 
@@ -62,6 +62,8 @@ class Pipeline:
         self.outputs: tuple[str, ...] = tuple(name for wiring in wirings for name in wiring.results)
         self._queues: list[queue.Queue[Job | _Forget | None]] = [queue.Queue() for _ in sources]
         self._lock, self._closed = threading.Lock(), False
+        self._state = frozenset(state or {})
+        self._histories: dict[Hashable, History] = {}
         makers = _makers(sources, manifests, wirings, devices)
         ready = [Future[None]() for _ in makers]
         self._threads = [
@@ -84,19 +86,27 @@ class Pipeline:
     def submit(self, feeds: Mapping[str, np.ndarray], *, sequence: Hashable = None) -> Future[Results]:
         """Queue a run; those of several callers are in different stages at the same time, in order in each.
 
-        Runs of one sequence with state follow each other. `InvalidInputError` for a name that is no input.
+        Runs of one sequence with state follow each other; one that is given all of the state is a first run. Where a
+        run fails behind a stage that has gone on, the future of each later one has an `UnavailableError` until there is
+        a first run again. `InvalidInputError` for a name that is no input.
         """
         known = {one.name for one in self.inputs}
         for name in feeds:
             if name not in known:
                 raise InvalidInputError(f"the pipeline has no input {name!r}; it has {sorted(known)}")
-        job = Job(dict(feeds), sequence, stages=len(self._threads))
-        self._put(job)
+        with self._lock:
+            if self._state <= feeds.keys():
+                self._histories.pop(sequence, None)
+            history = self._histories.setdefault(sequence, History()) if self._state else History()
+            job = Job(dict(feeds), sequence, history, stages=len(self._threads))
+            self._put(job)
         return job.future
 
     def forget(self, sequence: Hashable = None) -> None:
         """Drop the state of a sequence: its next run is a first one."""
-        self._put(_Forget(sequence))
+        with self._lock:
+            self._histories.pop(sequence, None)
+            self._put(_Forget(sequence))
 
     def close(self) -> None:
         """End the stages when what was queued is done."""
@@ -114,10 +124,9 @@ class Pipeline:
         self.close()
 
     def _put(self, job: Job | _Forget) -> None:
-        with self._lock:
-            if self._closed:
-                raise UnavailableError("the pipeline is closed")
-            self._queues[0].put(job)
+        if self._closed:
+            raise UnavailableError("the pipeline is closed")
+        self._queues[0].put(job)
 
     def _serve(self, number: int, make: Callable[[], Stage], ready: Future[None]) -> None:
         """A stage's thread."""
@@ -136,9 +145,9 @@ class Pipeline:
                     behind(job)
             else:
                 _run(stage, job, behind)
-        stage.close()
         if behind is not None:
             behind(None)
+        stage.close()
 
     def _refuse(self, number: int, behind: Callable[[None], None] | None) -> None:
         """In place of a stage that did not start: nothing runs, and the next one ends."""
@@ -159,6 +168,13 @@ def _run(stage: Stage, job: Job, behind: Callable[[Job], None] | None) -> None:
             behind(job)
 
     try:
+        if job.history.is_broken and not job.has_failed:
+            job.fail(
+                UnavailableError(
+                    f"an earlier run of the sequence {job.sequence!r} failed, and only some stages have gone on: give "
+                    "its state again, or forget it"
+                )
+            )
         if job.has_failed:
             stage.drain(job)
         else:

@@ -27,16 +27,27 @@ class Passed:
 
 
 @dataclass
+class History:
+    """The runs of a sequence since its first one."""
+
+    is_broken: bool = False
+    """One of them failed behind a stage that had gone on: the states of the stages do not belong together."""
+
+
+@dataclass
 class Job:
     """A run on its way through the stages."""
 
     feeds: Mapping[str, np.ndarray]
     sequence: Hashable
+    history: History
     future: Future[Results] = field(default_factory=Future[Results])
     passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
     results: Results = field(default_factory=dict[str, np.ndarray])
     stages: int = 1
     """How many have not ended with it."""
+    has_advanced: bool = False
+    """One has."""
     has_failed: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -44,6 +55,7 @@ class Job:
         """One stage has done its part; who waits has the results after the last one."""
         with self.lock:
             self.stages -= 1
+            self.has_advanced = True
             if self.stages == 0 and not self.future.done():
                 self.future.set_result(self.results)
 
@@ -51,6 +63,7 @@ class Job:
         """Tell who waits; the stages behind only take what was sent to them."""
         with self.lock:
             self.has_failed = True
+            self.history.is_broken |= self.has_advanced
             if not self.future.done():
                 self.future.set_exception(error)
 
@@ -75,7 +88,7 @@ class Stage(Protocol):
         ...
 
     def drain(self, job: Job) -> None:
-        """Take what other stages have sent for a run that one of them could not make."""
+        """Take what other stages have sent for a run that one of them could not make, and drop a broken state."""
         ...
 
     def forget(self, sequence: Hashable) -> None:
@@ -109,7 +122,8 @@ class HostStage:
         hand_on()
 
     def drain(self, job: Job) -> None:
-        pass
+        if job.history.is_broken:
+            self.forget(job.sequence)
 
     def forget(self, sequence: Hashable) -> None:
         self._states.pop(sequence, None)

@@ -138,6 +138,17 @@ def test_memory_is_given_back(gpus: tuple[list[FakeDriver], Ends], tmp_path: Pat
         assert len(driver.memory) == before
 
 
+def test_a_first_run_that_fails_keeps_no_memory(gpus: tuple[list[FakeDriver], Ends], tmp_path: Path) -> None:
+    driver = gpus[0][0]
+    with Pipeline([saved(tmp_path, 0, {})], state={"x": "y"}) as running:
+        running.run({"x": drawn(2)}, sequence="a")
+        before = len(driver.memory)
+        for number in range(3):
+            with pytest.raises(InvalidInputError):
+                running.run({"x": drawn(2)[:, :3]}, sequence=number)
+        assert len(driver.memory) == before
+
+
 def test_one_device_for_each_stage(gpus: tuple[list[FakeDriver], Ends], tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"devices: expected one for each of 1 stages, got \[0, 1\]"):
         Pipeline([saved(tmp_path, 0, {})], devices=[0, 1])

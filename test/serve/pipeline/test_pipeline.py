@@ -94,6 +94,28 @@ def test_a_run_that_fails_in_a_stage_stops_no_other(whole: Engine, plans: list[P
         np.testing.assert_allclose(right.result(60)["logits"], written(whole, [2])[0], rtol=1e-5, atol=1e-5)
 
 
+def test_a_sequence_whose_stages_have_gone_apart_is_refused(whole: Engine, plans: list[Path]) -> None:
+    """The first stage has the words of a run that failed in the second one: what follows would be wrong in silence."""
+    with Pipeline(plans, state=states()) as pipeline:
+        pipeline.run({"ids": ids(0, 2), **empty_states()})
+        with pytest.raises(InvalidInputError, match="past3"):
+            pipeline.run({"ids": ids(1, 1), "past3": np.zeros((1, 0, 7), np.float32)})
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="an earlier run of the sequence None failed"):
+                pipeline.run({"ids": ids(1, 1)})
+        found = pipeline.run({"ids": ids(0, 2), **empty_states()})["logits"]
+        np.testing.assert_allclose(found, written(whole, [2])[0], rtol=1e-5, atol=1e-5)
+
+
+def test_a_run_that_fails_in_the_first_stage_leaves_its_sequence(whole: Engine, plans: list[Path]) -> None:
+    with Pipeline(plans, state=states()) as pipeline:
+        pipeline.run({"ids": ids(0, 2), **empty_states()})
+        with pytest.raises(InvalidInputError, match="ids"):
+            pipeline.run({"ids": ids(1, 1).astype(np.float32)})
+        found = pipeline.run({"ids": ids(1, 1)})["logits"]
+        np.testing.assert_allclose(found, written(whole, [2, 1])[1], rtol=1e-5, atol=1e-5)
+
+
 def test_outputs_may_be_named(whole: Engine, plans: list[Path]) -> None:
     feeds = {"ids": ids(0, 2), **empty_states()}
     with Pipeline(plans, outputs=["logits", "present0"]) as pipeline:
