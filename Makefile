@@ -27,7 +27,7 @@ TORCH_INDEX ?=
 .venv-torch/installed: pyproject.toml
 	test -x .venv-torch/bin/pip || $(PYTHON) -m venv .venv-torch
 	.venv-torch/bin/pip install --quiet torch==2.13.0 $(TORCH_INDEX)
-	.venv-torch/bin/pip install --quiet --editable '.[torch]' pytest hypothesis transformers torchao==0.18.0
+	.venv-torch/bin/pip install --quiet --editable '.[torch]' pytest hypothesis expecttest transformers torchao==0.18.0
 	touch $@
 
 test-torch: .venv-torch/installed

@@ -14,19 +14,17 @@ tensors among the arguments are inputs. Outcomes and exit status are those of `t
 from __future__ import annotations
 
 import copy
-import itertools
 import re
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
-from isolated_case import Case, Limits, parser, run_cases
+from isolated_case import Case
 from torch.testing._internal.common_modules import module_db
 from torch.utils import _pytree as pytree
-from torch_op_samples import Tell, Way, judge_module, noted, warm_up
+from torch_op_samples import Tell, Way, judge_all, judge_module, sample_flags, spread
 
 
 class Called(torch.nn.Module):
@@ -85,7 +83,7 @@ def cases(only: str, samples: int, way: Way) -> Iterator[Case]:
         except Exception as error:
             print(f"{info.name}: no samples: {type(error).__name__}: {str(error)[:100]}", flush=True)
             continue
-        for number in sorted({(2 * k + 1) * count // (2 * samples) for k in range(min(samples, count))}):
+        for number in spread(count, samples):
 
             def judged(_: bytes, tell: Tell, name: str = info.name, k: int = number) -> None:
                 judge(name, k, way, tell)
@@ -95,20 +93,7 @@ def cases(only: str, samples: int, way: Way) -> Iterator[Case]:
 
 def main() -> int:
     """The command."""
-    flags = parser(__doc__ or "", 0)
-    flags.add_argument("--only", default="", help="a pattern of the modules' names")
-    flags.add_argument("--samples", type=int, default=2, help="of each module, spread over all")
-    flags.add_argument("--target", default="reference")
-    flags.add_argument("--by", choices=["compile", "backend"], default="compile")
-    flags.add_argument("--table", type=Path, help="a file for one line for each case")
-    flags.add_argument("--dtypes", default="float32", help="PyTorch's names, with commas between them")
-    given = flags.parse_args()
-    torch.set_num_threads(1)
-    ways = [Way(given.target, given.by == "backend", getattr(torch, name)) for name in given.dtypes.split(",")]
-    warm_up(ways[0])
-    drawn = itertools.chain.from_iterable(cases(given.only, given.samples, way) for way in ways)
-    tally = run_cases(noted(drawn, given.table), Limits(given.seconds, 16 << 30))
-    return 0 if tally.is_good and not tally.counts["differs"] else 1
+    return judge_all(sample_flags(__doc__ or "", "modules", 2).parse_args(), cases)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import itertools
 import re
 import sys
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,7 +176,7 @@ def cases(only: str, samples: int, way: Way) -> Iterator[Case]:
                 count = sum(1 for _ in itertools.islice(drawn, 40))
             except Exception:
                 continue
-        for number in sorted({(2 * k + 1) * count // (2 * samples) for k in range(min(samples, count))}):
+        for number in spread(count, samples):
 
             def judged(_: bytes, tell: Tell, chosen: Any = operator, k: int = number) -> None:
                 judge(chosen.name, chosen.variant_test_name, k, way, tell)
@@ -183,25 +184,40 @@ def cases(only: str, samples: int, way: Way) -> Iterator[Case]:
             yield Case(f"{label}[{number}] {str(way.dtype).removeprefix('torch.')}", b"", judged)
 
 
-def main() -> int:
-    """The command."""
-    flags = parser(__doc__ or "", 0)
-    flags.add_argument("--only", default="", help="a pattern of the operators' names")
-    flags.add_argument("--samples", type=int, default=3, help="of each operator, spread over its first 40")
+def spread(count: int, samples: int) -> list[int]:
+    """The numbers of at most so many of `count` samples, spread over all."""
+    return sorted({(2 * k + 1) * count // (2 * samples) for k in range(min(samples, count))})
+
+
+def sample_flags(text: str, names: str, samples: int) -> ArgumentParser:
+    """The flags of a command about PyTorch's samples; `names` and `samples` are what they are of and how many."""
+    flags = parser(text, 0)
+    flags.add_argument("--only", default="", help=f"a pattern of the {names}' names")
+    flags.add_argument("--samples", type=int, default=samples, help="of each, spread over all")
     flags.add_argument("--target", default="reference")
     flags.add_argument("--by", choices=["compile", "backend"], default="compile")
     flags.add_argument("--table", type=Path, help="a file for one line for each case")
     flags.add_argument("--dtypes", default="float32", help="PyTorch's names, with commas between them")
-    flags.add_argument("--strided", action="store_true", help="the elements of inputs lie apart in memory")
-    given = flags.parse_args()
+    return flags
+
+
+def judge_all(given: Namespace, cases: Callable[[str, int, Way], Iterator[Case]], *, strided: bool = False) -> int:
+    """Judge what `cases` draws of a pattern, a count and a way; the exit status."""
     torch.set_num_threads(1)
     dtypes = [getattr(torch, name) for name in given.dtypes.split(",")]
-    ways = [Way(given.target, given.by == "backend", dtype, given.strided) for dtype in dtypes]
+    ways = [Way(given.target, given.by == "backend", dtype, strided) for dtype in dtypes]
     warm_up(ways[0])
     drawn = itertools.chain.from_iterable(cases(given.only, given.samples, way) for way in ways)
-    found = noted(drawn, given.table)
-    tally = run_cases(found, Limits(given.seconds, 16 << 30))
+    tally = run_cases(noted(drawn, given.table), Limits(given.seconds, 16 << 30))
     return 0 if tally.is_good and not tally.counts["differs"] else 1
+
+
+def main() -> int:
+    """The command."""
+    flags = sample_flags(__doc__ or "", "operators", 3)
+    flags.add_argument("--strided", action="store_true", help="the elements of inputs lie apart in memory")
+    given = flags.parse_args()
+    return judge_all(given, cases, strided=given.strided)
 
 
 def warm_up(way: Way) -> None:
