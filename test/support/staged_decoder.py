@@ -36,6 +36,7 @@ def staged_decoder(layers: int = 6, width: int = WIDTH) -> onnx.ModelProto:
             name: noise.standard_normal(shape).astype(np.float32) / np.sqrt(width, dtype=np.float32)
             for name, shape in (("q", (width, width)), ("up", (width, 2 * width)), ("down", (2 * width, width)))
         }
+        weights["q"] /= np.sqrt(width, dtype=np.float32)  # scores of order 1: larger ones magnify rounding by layers
         stored += [numpy_helper.from_array(value, f"{name}{layer}") for name, value in weights.items()]
         named: list[tuple[str, list[str], str, dict[str, Any]]] = [
             ("Concat", [f"past{layer}", f"h{layer}"], f"present{layer}", {"axis": 1}),
