@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32, i32, i64
@@ -61,9 +62,10 @@ def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set
     alone.
     """
     kept = _signals_under_logarithms(block)
+    is_coarse = cache(lambda constant: _is_coarse(constant, weight_of, element))
     for op in block.ops:
         if isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and op not in kept and _is_float32(op):
-            coarse = isinstance(op, CONTRACTIONS) and _has_coarse_weights(op, weight_of, element)
+            coarse = isinstance(op, CONTRACTIONS) and _has_coarse_weights(op, is_coarse)
             wide = _is_wide_integer(op) or _widens_the_range(op) or _keeps_from_zero(op, weight_of, element)
             if coarse or wide or _reads_only(op, kept):
                 kept.add(op)
@@ -103,13 +105,13 @@ def _is_wide_integer(op: Operation) -> bool:
     return isinstance(op, IdentityOp) and element_of(op.input.type) in (i32, i64)
 
 
-def _has_coarse_weights(op: Operation, weight_of: WeightOf, element: Attribute) -> bool:
+def _has_coarse_weights(op: Operation, is_coarse: Callable[[ConstantOp], bool]) -> bool:
     bias = getattr(op, "bias", None)
     owners = [operand.owner for operand in op.operands if operand is not bias]
-    return any(isinstance(owner, ConstantOp) and _coarse(owner, weight_of, element) for owner in owners)
+    return any(isinstance(owner, ConstantOp) and is_coarse(owner) for owner in owners)
 
 
-def _coarse(constant: ConstantOp, weight_of: WeightOf, element: Attribute) -> bool:
+def _is_coarse(constant: ConstantOp, weight_of: WeightOf, element: Attribute) -> bool:
     return element_of(constant.output.type) == f32 and loses_weight(weight_of(constant), element)
 
 

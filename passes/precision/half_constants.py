@@ -20,6 +20,8 @@ _MIN_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126}
 # Rounding takes at most half of this from a normal number; constants that lose more lie where the format gets coarse.
 _RELATIVE_STEP = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 
+_PART = 1 << 16  # elements that are read at once
+
 
 def converted(array: Array, element: Attribute, layer: str) -> Array:
     """An array in another format; warns where numbers are clamped to the range of half precision."""
@@ -66,11 +68,21 @@ def is_tiny(numbers: Array | float, element: Attribute) -> bool:
 
 
 def loses_weight(array: Array, element: Attribute) -> bool:
-    """Whether weights overflow in the format, or are so small all together that it holds them only coarsely."""
+    """Whether weights overflow in the format, or are so small all together that it holds them only coarsely.
+
+    They are read in parts, in double precision, so that large ones take little memory beside themselves.
+    """
     import numpy as np
 
     if not in_range(array, element):
         return True
-    exact = array[np.isfinite(array)].astype(np.float64)
-    lost = exact - exact.astype(numpy_dtype(element)).astype(np.float64)
-    return bool(np.linalg.norm(lost) > _RELATIVE_STEP[numpy_dtype(element).name] * np.linalg.norm(exact))
+    dtype, flat = numpy_dtype(element), array.reshape(-1)
+    lost = whole = 0.0
+    for begin in range(0, flat.size, _PART):
+        part = flat[begin : begin + _PART]
+        exact = part[np.isfinite(part)].astype(np.float64)
+        with np.errstate(under="ignore"):
+            difference = exact - exact.astype(dtype).astype(np.float64)
+        lost += float(difference @ difference)
+        whole += float(exact @ exact)
+    return lost > _RELATIVE_STEP[dtype.name] ** 2 * whole

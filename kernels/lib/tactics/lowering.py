@@ -89,6 +89,8 @@ class Lowering:
         self._names: dict[Hashable, str] = {}
         self._choice = ""
         self._recipes: Recipes | None = Recipes() if repeats else None
+        # What constants of equal ops became, so that one with many readers is packed once.
+        self.repacked: dict[tuple[Hashable, WeightsAttr], WeightsAttr] = {}
         self._readers = _readers(block)
 
     def kernel(self, family: str) -> KernelBuilder:

@@ -226,8 +226,7 @@ class Recipe:
                 case _Weight():
                     made[number] = places.weight(step.attr)
                 case _PackedConstant():
-                    packed = lowering.packed(op.operands[step.operand], step.pack, as_halves=step.as_halves)
-                    made[number] = places.new_weight(packed, step.hint)
+                    made[number] = _packed_weight(step, op.operands[step.operand], lowering)
                 case _Constant():
                     places[op.operands[step.operand]]
         for k, (role, place) in self.results.items():
@@ -239,6 +238,20 @@ class Recipe:
             return step.arguments
         now = places[values[self.part.role[1]]]
         return [self.part.moved(one, step.buffers, now) for one in step.arguments]
+
+
+def _packed_weight(step: _PackedConstant, value: SSAValue, lowering: Lowering) -> SSAValue:
+    """The buffer of a packed constant; one that many equal ops read is packed once for all of them."""
+    constant = value.owner
+    assert isinstance(constant, ConstantOp)
+    source = constant.value if isinstance(constant.value, WeightsAttr) else None
+    attr = lowering.repacked.get((step, source)) if source is not None else None
+    if attr is not None:
+        return lowering.placements.weight(attr)
+    buffer = lowering.placements.new_weight(lowering.packed(value, step.pack, as_halves=step.as_halves), step.hint)
+    if source is not None and isinstance(buffer.owner, WeightOp):
+        lowering.repacked[step, source] = buffer.owner.value
+    return buffer
 
 
 class Recipes:

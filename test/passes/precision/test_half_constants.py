@@ -65,3 +65,13 @@ def test_a_channel_that_is_all_but_zero_is_no_loss() -> None:
 def test_exact_numbers() -> None:
     assert is_exact(np.array([0.5, 3.0, np.nan, -np.inf], np.float32), HALF)
     assert not is_exact(np.array([0.1], np.float32), HALF)
+
+
+@pytest.mark.parametrize("at", [0, 70_000, 199_999])
+def test_large_weights_are_judged_as_a_whole(at: int) -> None:
+    weights = np.full((2, 100_000), 3e-7, np.float32)
+    assert loses_weight(weights, HALF)
+    weights.reshape(-1)[at] = 1.0
+    assert not loses_weight(weights, HALF)
+    weights.reshape(-1)[at] = 1e6
+    assert loses_weight(weights, HALF)

@@ -164,6 +164,32 @@ def test_equal_ops_are_lowered_as_if_each_were_alone(case: str, target: str) -> 
     assert texts[0] == texts[1]
 
 
+def of_one_weight(number: int, source: str) -> tuple[list[onnx.NodeProto], dict[str, Any]]:
+    nodes = [
+        helper.make_node("MatMul", [source, "shared"], [f"m{number}"]),
+        helper.make_node("Relu", [f"m{number}"], [f"y{number + 1}"]),
+    ]
+    return nodes, {"shared": random(64, 64, seed=0)}
+
+
+@pytest.mark.parametrize("target", ["cuda", "cpu"])
+def test_a_weight_that_equal_ops_share_is_packed_for_the_first_two(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[object] = []
+    pack = Lowering.packed
+
+    def recorded(self: Lowering, value: Any, *args: Any, **kwargs: Any) -> Any:
+        packed.append(value)
+        return pack(self, value, *args, **kwargs)
+
+    alone = lowered(chain(of_one_weight, 8, [64, 64]), target, "fp16", repeats=False)
+    monkeypatch.setattr(Lowering, "packed", recorded)
+    repeated = lowered(chain(of_one_weight, 8, [64, 64]), target, "fp16", repeats=True)
+    assert 1 <= len(packed) <= 3
+    assert module_text(repeated) == module_text(alone)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_equal_ops_are_lowered_once(case: str, by_tactic: list[Operation]) -> None:
     layer, count, shape, most = CASES[case]
