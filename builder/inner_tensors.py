@@ -36,6 +36,11 @@ _BESIDE: Mapping[str, Any] = {
 """The settings that the engine beside is built with, whatever they are for the network."""
 
 
+def known_tensors(module: ModuleOp) -> Mapping[str, SSAValue]:
+    """The tensors outside of loops and branches that are not constants, by their names."""
+    return {name: value for value, name in tensor_names(module).items()} | aliases(module)
+
+
 def give_outputs(module: ModuleOp, asked: InnerOutputs) -> None:
     """Let the network return these tensors, where the importer has not done so; then leave out others, if asked to.
 
@@ -45,7 +50,7 @@ def give_outputs(module: ModuleOp, asked: InnerOutputs) -> None:
     last = function.body.block.last_op
     if not asked.names or not isinstance(last, ReturnOp):
         return
-    known = {name: value for value, name in tensor_names(module).items()} | aliases(module)
+    known = known_tensors(module)
     missing = [name for name in asked.names if name not in known]
     if missing:
         near = difflib.get_close_matches(missing[0], sorted(known), n=1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from mlirt.runtime.elf_sections import NOBITS, RELA, ElfObject
 
-_RELOCATION = struct.Struct("<QQq")
+RELOCATION = struct.Struct("<QQq")
 _MAX_OFFSET = 1 << 26
 """More than any addend of a real object, and little enough that sections that lie near each other stay in reach."""
 
@@ -39,7 +39,7 @@ def check_relocations(elf: ElfObject, table: int, symbols: Sequence[bool | None]
             elf.refuse("a table of relocations belongs to no section")
         target = elf.sections[section.info]
         filled: list[tuple[int, int]] = []
-        for place, reference, addend in section.rows(_RELOCATION):
+        for place, reference, addend in section.rows(RELOCATION):
             symbol, kind = reference >> 32, reference & 0xFFFFFFFF
             if sizes is not None and kind not in sizes:
                 elf.refuse(f"a relocation is of the kind {kind}, which kernels do not have")

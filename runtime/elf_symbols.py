@@ -8,7 +8,7 @@ from mlirt.errors import PlanError
 from mlirt.runtime.elf_relocations import check_relocations
 from mlirt.runtime.elf_sections import STRTAB, SYMTAB, ElfObject, read_object, text_at
 
-_SYMBOL = struct.Struct("<IBBHQQ")
+SYMBOL = struct.Struct("<IBBHQQ")
 _UNDEFINED, _ABSOLUTE = 0, 0xFFF1
 _LOCAL, _GLOBAL, _WEAK = 0, 1, 2
 _SECTION_SYMBOL, _FILE = 3, 4
@@ -32,7 +32,7 @@ def read_symbols(elf: ElfObject) -> ElfSymbols:
         elf.refuse("there is more than one symbol table")
     found: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
     undefined: set[str] = set()
-    rows = list(elf.sections[tables[0]].rows(_SYMBOL)) if tables else []
+    rows = list(elf.sections[tables[0]].rows(SYMBOL)) if tables else []
     names = [_name(row, elf, tables[0]) for row in rows]
     for row, symbol in zip(rows, names, strict=True):
         _check(row, elf)

@@ -51,6 +51,7 @@ def write_report(
     from mlirt.runtime.engine import Engine
     from mlirt.tools.output_files import write_output
     from mlirt.tools.report.launch_times import times_in
+    from mlirt.tools.report.machine_code import machine_code
     from mlirt.tools.report.page import page
     from mlirt.tools.report.subject import Subject
     from mlirt.tools.report.subject_reader import model_nodes
@@ -67,4 +68,5 @@ def write_report(
         is_onnx = not arguments.onnx.endswith(".mlir")
         build = recorder.facts(model_nodes(arguments.onnx) if is_onnx else ())
     kernels = recorder.kernels if recorder is not None else {}
-    write_output(page(Subject(engine.name, engine.plan, binding, times, kernels, build)), arguments.report)
+    code = machine_code(engine.plan)
+    write_output(page(Subject(engine.name, engine.plan, binding, times, kernels, build, code)), arguments.report)

@@ -250,6 +250,9 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         asked = asked_remarks(arguments)
         remarks = asked if recorder is None else recorder
         options |= {"remarks": remarks, "progress": both(progress, recorder)}
+        if recorder is not None:
+            recorder.calibration = int8.get("calibration")
+            recorder.int8_settings = {key: options[key] for key in ("layer_precisions",) if options.get(key)}
         config = config_of(arguments, options)
         engine = build(_model(arguments), config=config)
         progress.close()

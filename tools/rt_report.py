@@ -50,6 +50,12 @@ def _parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--profile", metavar="FILE", help="times of the launches, from rt-exec --exportProfile")
     add("--runs", type=natural, metavar="N", help="run it so many times for the times (default: 10, but 0 for a plan)")
     add("--source", metavar="FILE", help="source of the kernels of a plan, from rt-opt -t")
+    add(
+        "--machine-code",
+        type=natural,
+        metavar="N",
+        help="show so many instructions of each kernel (default: as many as keep the page small)",
+    )
     add("--peak", type=_peaks, metavar="GOPS,GBS", help="what the machine reaches, for the roofline: 2000,80")
     compare = parser.add_argument_group("to compare with").add_argument
     compare("--compare", metavar="FILE", help="another engine of the network: a plan, a model or IR")

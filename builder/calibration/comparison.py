@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from mlirt.builder.calibration.calibration import Calibration, MethodError, Samples, as_scale
 from mlirt.builder.calibration.histogram import Array
 from mlirt.builder.calibration.methods import method_of
+from mlirt.builder.inner_tensors import known_tensors
+from mlirt.builder.model_network import imported
+from mlirt.dialects.context import RtContext
 
 COMPARED = ("entropy", "minmax", "percentile", "mse")
 RECOMMENDABLE = ("entropy", "minmax")
@@ -37,6 +41,39 @@ def compare(calibration: Calibration, samples: Samples, methods: Sequence[str] =
         worst = max(relative_error([ours], [theirs]) for ours, theirs in zip(found, wanted, strict=True))
         errors.append(MethodError(name, relative_error(found, wanted), worst))
     return errors
+
+
+def tensor_errors(calibration: Calibration, **settings: Any) -> dict[str, float]:
+    """The root mean squared difference over the root mean square of each calibrated tensor, in the network's order.
+
+    Both networks are built once more with these tensors as outputs, so a tensor has the error of all layers in front
+    of it. `settings` are for the one in int8, as for `mlirt.compile`. Empty for a calibration without samples.
+    """
+    from mlirt.builder.compile import compile as build
+
+    samples = calibration.samples
+    if samples is None:
+        return {}
+    names = _computed(calibration, samples)
+    shapes = samples.input_shapes
+    exact = build(samples.model, samples.target, input_shapes=shapes, outputs=names)
+    narrow = build(
+        samples.model, samples.target, "int8", input_shapes=shapes, calibration=calibration, outputs=names, **settings
+    )
+    pairs = [(narrow.run(feeds), exact.run(feeds)) for feeds in samples.feeds]
+    return {name: _error(pairs, name) for name in names}
+
+
+def _error(pairs: list[tuple[dict[str, Any], dict[str, Any]]], name: str) -> float:
+    return relative_error([{name: found[name]} for found, _ in pairs], [{name: wanted[name]} for _, wanted in pairs])
+
+
+def _computed(calibration: Calibration, samples: Samples) -> tuple[str, ...]:
+    """The calibrated tensors that the network as it is read computes; clean-up makes further ones."""
+    module = imported(samples.model, RtContext(), None, samples.input_shapes, None)
+    known = known_tensors(module)
+    given = samples.feeds[0] if samples.feeds else {}
+    return tuple(name for name in calibration.scales if name in known and name not in given)
 
 
 def relative_error(found: Sequence[Mapping[str, Array]], wanted: Sequence[Mapping[str, Array]]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlirt.builder.calibration.histogram import Histogram
+from mlirt.builder.calibration.histogram import Array, Histogram
 
 _WIDTH, _HEIGHT, _BARS = 640, 120, 160
 _BASE = _HEIGHT - 18
@@ -16,11 +16,10 @@ def picture(histogram: Histogram, threshold: float) -> str:
     heights = _heights(histogram, reach)
     width = _WIDTH / _BARS
     ends = (np.arange(_BARS) + 1) * reach / _BARS
+    are_kept = ends <= threshold * (1 + 1e-6)
     bars = "".join(
-        f'<rect x="{k * width:.1f}" y="{_BASE - height:.1f}" width="{width - 0.5:.1f}" height="{height:.1f}" '
-        f'class="{"kept" if end <= threshold * (1 + 1e-6) else "clipped"}"/>'
-        for k, (height, end) in enumerate(zip(heights, ends, strict=True))
-        if height
+        f'<path class="{what}" d="{_bars(heights, chosen, width)}"/>'
+        for what, chosen in (("kept", are_kept), ("clipped", ~are_kept))
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">'
@@ -28,6 +27,15 @@ def picture(histogram: Histogram, threshold: float) -> str:
         f'<line x1="0" x2="{_WIDTH}" y1="{_BASE}" y2="{_BASE}"/>{_mark(threshold, reach)}'
         f'<text x="0" y="{_HEIGHT - 4}">0</text>'
         f'<text x="{_WIDTH}" y="{_HEIGHT - 4}" text-anchor="end">{reach:.4g}</text></svg>'
+    )
+
+
+def _bars(heights: list[float], chosen: Array, width: float) -> str:
+    """Some of the bars as one path."""
+    return "".join(
+        f"M{k * width:g} {_BASE}v-{height:.0f}h{width - 0.5:g}v{height:.0f}z"
+        for k, (height, is_chosen) in enumerate(zip(heights, chosen, strict=True))
+        if is_chosen and height >= 0.5
     )
 
 

@@ -20,7 +20,7 @@ from mlirt.passes.quantization.tensor_ranges import MAX_INT8
 _STYLE = """
 h3 { margin: 1.4em 0 .2em; font: 600 14px ui-monospace, monospace; overflow-wrap: anywhere }
 svg { max-width: 720px } svg text { font-size: 11px } svg line.threshold { stroke: var(--mark) }
-rect.kept { fill: var(--plain) } rect.clipped { fill: var(--special) } p.facts { margin: 0; opacity: .8 }
+path.kept { fill: var(--plain) } path.clipped { fill: var(--special) } p.facts { margin: 0; opacity: .8 }
 """
 
 

@@ -62,7 +62,11 @@ def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set
     alone.
     """
     kept = _signals_under_logarithms(block)
-    is_coarse = cache(lambda constant: _is_coarse(constant, weight_of, element))
+
+    @cache
+    def is_coarse(constant: ConstantOp) -> bool:
+        return _is_coarse(constant, weight_of, element)
+
     for op in block.ops:
         if isinstance(op, TensorOp) and not isinstance(op, ConstantOp) and op not in kept and _is_float32(op):
             coarse = isinstance(op, CONTRACTIONS) and _has_coarse_weights(op, is_coarse)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
 from mlirt.builder.html_page import html_table
 from mlirt.runtime.manifest import Kernel
 from mlirt.runtime.plan_file import Plan
+from mlirt.tools.report.kernel_texts import KernelText
 from mlirt.tools.report.launch_section import link
 from mlirt.tools.report.memory_map import bytes_text
 from mlirt.tools.report.subject import Subject
@@ -35,7 +36,7 @@ def _rows(subject: Subject) -> Iterator[Sequence[str]]:
     for index, kernel in enumerate(plan.manifest.kernels):
         code = ", ".join(_code(plan, kernel))
         name = f"<code>{escape(kernel.name)}</code>"
-        if kernel.name in subject.kernels:
+        if kernel.name in _shown(subject):
             name = link(kernel.name, f"source-{kernel.name}")
         timed = [f"{spent[index]:.4f}"] if subject.times else []
         yield name, str(uses[index]), *timed, code, escape(_counted(kernel.args))
@@ -53,13 +54,20 @@ def _code(plan: Plan, kernel: Kernel) -> Iterator[str]:
         yield f"{escape(arch)}: {size}" if arch else size
 
 
+def _shown(subject: Subject) -> Collection[str]:
+    """The kernels of which there is any text."""
+    return {*subject.kernels, *subject.code.texts}
+
+
 def _texts(subject: Subject) -> Iterator[str]:
-    shown = [kernel.name for kernel in subject.plan.manifest.kernels if kernel.name in subject.kernels]
+    shown = [kernel.name for kernel in subject.plan.manifest.kernels if kernel.name in _shown(subject)]
     if shown:
-        yield "<h3>Source of the kernels</h3>"
+        yield "<h3>Text of the kernels</h3>"
+    if subject.code.missing:
+        yield f'<p class="note">{escape(subject.code.missing)}</p>'
     for name in shown:
-        text = subject.kernels[name]
-        forms = [("IR", text.ir), ("source", text.source)]
+        text = subject.kernels.get(name, KernelText())
+        forms = [("IR", text.ir), ("source", text.source), ("machine code", subject.code.texts.get(name, ""))]
         columns = [
             f'<div><h4>{what}</h4><pre class="code" tabindex="0">{escape(one)}</pre></div>'
             for what, one in forms

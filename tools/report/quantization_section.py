@@ -17,7 +17,8 @@ def quantization_block(subject: Subject) -> str:
     """The section; empty for a network that nothing is quantised in."""
     rows = list(_launches(subject))
     scales = subject.build.scales if subject.build else ()
-    if not rows and not scales:
+    tensors = _tensors(subject)
+    if not rows and not scales and not tensors:
         return ""
     count = sum(bool(row[2]) for row in rows)
     launches = len(subject.plan.manifest.launches)
@@ -43,7 +44,16 @@ def quantization_block(subject: Subject) -> str:
         ]
         heads = ["layer", "op", "integers", "#scales", "#least", "#largest", "#largest number", "zero point"]
         parts.append(f"<h3>Scales</h3>{html_table(heads, cells)}")
-    return "\n".join([*parts, "</section>"])
+    return "\n".join([*parts, *tensors, "</section>"])
+
+
+def _tensors(subject: Subject) -> Sequence[str]:
+    """The calibrated tensors of an engine that was built for the page."""
+    if subject.build is None or subject.build.calibration is None:
+        return []
+    from mlirt.tools.report.tensor_ranges import tensor_blocks
+
+    return tensor_blocks(subject.build.calibration, subject.build.errors)
 
 
 def _launches(subject: Subject) -> Iterator[Sequence[str]]:

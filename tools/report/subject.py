@@ -14,8 +14,10 @@ from mlirt.tools.report.graph import Graph
 from mlirt.tools.report.launch_graph import layers_of
 from mlirt.tools.report.launch_times import LaunchTime
 from mlirt.tools.report.launch_work import LaunchWork, works
+from mlirt.tools.report.machine_code import MachineCode
 
 if TYPE_CHECKING:
+    from mlirt.builder.calibration.calibration import Calibration
     from mlirt.passes.remarks import Remark
     from mlirt.tools.report.build_spans import Span
     from mlirt.tools.report.kernel_texts import KernelText
@@ -39,6 +41,10 @@ class BuildFacts:
     is_cached: bool = False
     scales: Sequence[TensorScale] = ()
     """The constant scales of a network that is quantised."""
+    calibration: Calibration | None = None
+    """What the scales come from, with histograms where data were counted for this build."""
+    errors: Mapping[str, float] = field(default_factory=dict[str, float])
+    """How far tensors in int8 are from float32, by name."""
 
     @cached_property
     def tactics_by_layers(self) -> Mapping[tuple[str, ...], Sequence[TacticChoice]]:
@@ -60,6 +66,8 @@ class Subject:
     times: Sequence[LaunchTime] | None = None
     kernels: Mapping[str, KernelText] = field(default_factory=dict[str, "KernelText"])
     build: BuildFacts | None = None
+    code: MachineCode = field(default_factory=lambda: MachineCode({}))
+    """The machine code of the kernels."""
 
     @cached_property
     def works(self) -> Sequence[LaunchWork]:

@@ -13,6 +13,7 @@ from mlirt.runtime.plan_file import Plan, read_plan
 from mlirt.tools.report.kernel_sources import kernel_sources
 from mlirt.tools.report.kernel_texts import KernelText
 from mlirt.tools.report.launch_times import read_times
+from mlirt.tools.report.machine_code import machine_code
 from mlirt.tools.report.measured_times import measured_times
 from mlirt.tools.report.subject import BuildFacts, Subject
 from mlirt.tools.report.text_files import read_text
@@ -48,10 +49,14 @@ def _subject(path: str, arguments: Namespace) -> tuple[Subject, Engine | None]:
     if not path.endswith(_MODELS):
         plan = read_plan(path)
         binding = usual_binding(plan.manifest, arguments.shapes)
-        return Subject(label, plan, binding, None, _kernels(plan, arguments)), load(path) if arguments.runs else None
+        code = machine_code(plan, arguments.machine_code)
+        subject = Subject(label, plan, binding, None, _kernels(plan, arguments), None, code)
+        return subject, load(path) if arguments.runs else None
     engine, kernels, build = _built(path, arguments)
     binding = usual_binding(engine.plan.manifest, arguments.shapes)
-    return Subject(label, engine.plan, binding, None, kernels | _kernels(engine.plan, arguments), build), engine
+    kernels |= _kernels(engine.plan, arguments)
+    code = machine_code(engine.plan, arguments.machine_code)
+    return Subject(label, engine.plan, binding, None, kernels, build, code), engine
 
 
 def _timed(subjects: list[Subject], engines: dict[int, Engine], asked: int | None) -> list[Subject]:
