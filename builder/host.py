@@ -30,7 +30,7 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that this machine lacks.
     """
     device = asked_for("cpu")
-    wanted = vector_bits or int(os.environ.get("MLIRT_VECTOR_BITS", "0") or 0)
+    wanted = vector_bits or _asked_vector_bits()
     if device and not wanted:
         wanted = cpu_device(device).vector_bits
     if wanted and wanted not in WIDTHS:
@@ -44,6 +44,16 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     bits = wanted or widest
     special = _special(bits, available.intersection(cpu_device(device).special) if device else available)
     return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special, device)
+
+
+def _asked_vector_bits() -> int:
+    """What MLIRT_VECTOR_BITS says; 0 where it says nothing."""
+    text = os.environ.get("MLIRT_VECTOR_BITS") or "0"
+    try:
+        return int(text)
+    except ValueError as error:
+        expected = ", ".join(map(str, WIDTHS))
+        raise InvalidInputError(f"MLIRT_VECTOR_BITS is {text!r}; expected one of {expected}") from error
 
 
 def _special(bits: int, available: frozenset[str]) -> frozenset[str]:

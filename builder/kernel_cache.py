@@ -33,19 +33,25 @@ _KIND = "kernels"
 
 
 def cache_folder() -> Path | None:
-    """Where entries lie: MLIRT_CACHE, or mlirt/kernels in the user's cache folder; None where MLIRT_CACHE is `off`."""
+    """Where entries lie: MLIRT_CACHE, or mlirt/kernels in the user's cache folder; None where MLIRT_CACHE is `off`,
+    and for a user without a home folder.
+    """
     wanted = os.environ.get("MLIRT_CACHE", "")
     if wanted == "off":
         return None
-    if wanted:
-        return Path(wanted)
+    try:
+        return Path(wanted).expanduser() if wanted else _users_caches() / "mlirt" / "kernels"
+    except RuntimeError:  # nobody knows a home folder of this user
+        return None
+
+
+def _users_caches() -> Path:
+    """The folder of the user's caches; raises `RuntimeError` for a user without a home folder."""
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "mlirt" / "kernels"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def key_of(*parts: str) -> str:

@@ -12,7 +12,7 @@ from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, vers
 from mlirt.dialects.target import Target
 from mlirt.errors import CompileError
 from mlirt.runtime.elf_symbols import defines
-from mlirt.runtime.host_cpu import host_architecture
+from mlirt.runtime.host_cpu import host_architecture, host_triple
 
 _HERE = Path(__file__).parent
 
@@ -40,7 +40,8 @@ def _is_kernel(name: str, code: bytes) -> bool:
 def _key(name: str, source: str, target: Target) -> str:
     files = ("numba_cpu_intrinsics", "numba_cpu_compiler.py", "numba_cpu_translator.py", "numba_object_codegen.py")
     library = sources_digest(*(_HERE / file for file in files))
-    return key_of("cpu", name, source, _processor(target), library, versions("numba", "llvmlite", "numpy"))
+    packages = versions("numba", "llvmlite", "numpy")
+    return key_of("cpu", name, source, host_triple(), _processor(target), library, packages)
 
 
 def _processor(target: Target) -> str:

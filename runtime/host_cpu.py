@@ -50,12 +50,25 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
         raise PlanError(
             f"the plan was built for {architecture[:40]} processors, this is {host_architecture()}; rebuild it here"
         )
+    system, here = _system(triple), _system(host_triple())
+    if system and system != here:
+        raise PlanError(
+            f"the plan was built for the operating system {system[:40]}, this is {here or 'another'}: code calls "
+            "functions and keeps registers as its system says; rebuild it here"
+        )
     needed = {name.removeprefix("+") for name in features if name and not name.startswith("-")}
     missing = sorted(needed - host_features())
     if missing:
         raise PlanError(
             f"the plan needs processor features that this machine lacks: {', '.join(missing)[:200]}; rebuild it here"
         )
+
+
+def _system(triple: str) -> str:
+    """The operating system without its version; empty where a triple does not say it."""
+    parts = triple.split("-")
+    name = parts[2].rstrip("0123456789.") if len(parts) > 2 else ""
+    return {"macosx": "darwin"}.get(name, name)
 
 
 def processor_count() -> int:

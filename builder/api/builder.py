@@ -147,7 +147,9 @@ class Builder(EntryPoint, ContextManager):
         """Whether there is a GPU here, or a CPU that multiplies bytes."""
         from mlirt.builder.host import cpu_target
 
-        return gpu_is_here() or any("vnni" in feature for feature in cpu_target().features)
+        target = cpu_target()
+        features = target.features | target.special
+        return gpu_is_here() or any("vnni" in feature or "int8" in feature for feature in features)
 
     @property
     def max_DLA_batch_size(self) -> int:

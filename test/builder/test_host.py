@@ -79,3 +79,9 @@ def _own_architectures(arch: str) -> set[str]:
     run_phases(module, context, options=PipelineOptions("cuda", "fp16", TargetMachine(arch=arch)))
     kernels = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     return {str(op.attributes["architecture"]).strip('"') for op in kernels if "architecture" in op.attributes}
+
+
+def test_a_width_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_VECTOR_BITS", "wide")
+    with pytest.raises(InvalidInputError, match="MLIRT_VECTOR_BITS is 'wide'; expected one of 512, 256, 128"):
+        cpu_target()

@@ -108,6 +108,23 @@ def test_the_folder_can_be_chosen_or_switched_off(monkeypatch: pytest.MonkeyPatc
     assert cache.get(key_of("cpu")) is None
 
 
+def test_a_tilde_is_the_home_folder_and_without_one_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MLIRT_CACHE", "~/kernels")
+    assert cache_folder() == tmp_path / "kernels"
+
+    def nobody(_: type[Path]) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", classmethod(nobody))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("MLIRT_CACHE")
+    assert cache_folder() is None
+    assert KernelCache().get(key_of("cpu")) is None
+
+
 def test_a_change_of_the_compiler_changes_the_digest(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a")
     before = sources_digest(tmp_path)

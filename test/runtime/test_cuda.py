@@ -362,6 +362,9 @@ def test_a_map_of_an_empty_tensor_is_one_of_which_nothing_is_copied(tiny: Maker)
         (["sm_103a"], (10, 0), None),
         (["sm_90a", "nonsense", ""], (12, 0), None),
         ([], (9, 0), None),
+        (["sm_80", "sm_86"], (8, 7), None),
+        (["sm_80", "sm_87"], (8, 7), "sm_87"),
+        (["sm_87"], (8, 9), None),
     ],
 )
 def test_the_best_architecture_is_chosen(offered: list[str], capability: tuple[int, int], chosen: str | None) -> None:

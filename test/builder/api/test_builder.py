@@ -7,6 +7,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from layer_networks import CollectingLogger, new_network
 
 import mlirt as trt
 from mlirt.builder.api.builder_config import IBuilderConfig
+from mlirt.dialects.target import Target
 from mlirt.errors import UnsupportedError
 
 
@@ -219,7 +221,7 @@ def test_int8_with_a_calibrator() -> None:
     np.testing.assert_allclose(found, 2, rtol=0.02)
 
 
-def test_properties() -> None:
+def test_properties(monkeypatch: pytest.MonkeyPatch) -> None:
     """tensorrt-features.md#3.3, 4.13."""
     logger = CollectingLogger()
     builder = trt.Builder(logger)
@@ -228,6 +230,11 @@ def test_properties() -> None:
     has_gpu = builder.platform_has_fast_fp16
     assert builder.platform_has_tf32 == has_gpu
     assert isinstance(builder.platform_has_fast_int8, bool)
+    if not has_gpu:
+        without = Target("cpu", 256, frozenset({"avx2", "fma"}))
+        for target, is_fast in ((without, False), (replace(without, special=frozenset({"avxvnni"})), True)):
+            monkeypatch.setattr("mlirt.builder.host.cpu_target", lambda target=target: target)
+            assert builder.platform_has_fast_int8 is is_fast
 
     class Allocator(trt.IGpuAllocator):
         def allocate(self, size: int, alignment: int, flags: int) -> int:
