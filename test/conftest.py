@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,9 @@ from hypothesis import settings
 from lit_in_process import Failure, requirements, run_test
 
 pytest_plugins = ["slow_tests"]
+
+# Thousands of tests leave modules of IR and kernels behind: looking through them often costs a tenth of all time.
+gc.set_threshold(100_000, 20, 50)
 
 # How long an example takes says something about the machine and what else runs on it.
 settings.register_profile("mlirt", deadline=None)
