@@ -192,6 +192,11 @@ def test_all_that_cannot_be_taken_is_told_at_once() -> None:
     assert "_fft_r2c.default (aten) | 2 |" in str(caught.value)
 
 
+def test_an_operator_with_effects_is_told_by_its_name() -> None:
+    with pytest.raises(UnsupportedOperatorsError, match="linalg_inv_ex"):
+        mlirt.compile(Function(torch.linalg.inv), (torch.eye(4),), target="reference")
+
+
 def test_example_inputs_are_needed(module: Any) -> None:
     with pytest.raises(InvalidInputError, match="example inputs"):
         mlirt.compile(module)
