@@ -20,6 +20,7 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.kernels.attention.cpu.shape import CpuShape
 from mlirt.kernels.attention.walks import Walk, Walks
 from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
     elements,
@@ -201,8 +202,8 @@ class CpuFlashKernel(NamedCode):
         for element, i, vector, lane in elements(accumulators, rows, valid):
             at_query, at_key = query + i, key + vector * self.shape.lanes
             more = [self._extra(walk, batch, at_query, at_key, lane) for walk in extras]
-            position = [self.k.index(one) for one in (*batch, at_query, at_key + lane)]
-            (score,) = self.k.inline(op.score, [element, *more], position)
+            position = [*batch, at_query, at_key + lane]
+            score = finished(op.score, element, more, len(position), lambda axis: position[axis])
             scores[places.scores, i, at_key, lane] = score
 
     @kernel

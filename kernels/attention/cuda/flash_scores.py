@@ -17,6 +17,8 @@ from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFr
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.run_values import value_of
+from mlirt.kernels.lib.epilogue import finished
 
 _LOG2_E = log2(2.718281828459045)
 
@@ -86,7 +88,7 @@ class FlashScores:
             more = [k.value(FragmentElementOp(fragments[row], place)) for fragments in read]
             product = k.value(FragmentElementOp(products, position))
             indices = [*self.batch, self.queries[row], k.add(first, key)]
-            scores += k.inline(self.op.score, [product, *more], indices)
+            scores.append(finished(self.op.score, product, more, len(indices), lambda axis: value_of(indices[axis])))
         return k.value(FragmentOp(scores))
 
     def _read(self, extra: tuple[Walk, SSAValue, SSAValue], first: SSAValue, offsets: Sequence[int]) -> list[SSAValue]:

@@ -14,6 +14,7 @@ from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
     elements,
@@ -24,7 +25,6 @@ from mlirt.kernels.lib.language.tile_words import (
     slot,
 )
 from mlirt.kernels.lib.language.words import Strided, ceil_div, constant, size, strided
-from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.product import Product, Walk
@@ -215,8 +215,13 @@ class TileKernel(NamedCode):
             row, column = place.row + i, place.column + vector * self.lanes
             position = [*place.batches, row, column, lane]
             extras = [self._memory(walk)[position] for walk in self.product.extras]
-            indices = [self.k.index(one) for one in self._indices(place, row, column, lane)]
-            (result,) = self.k.inline(self.op.epilogue, [element, *extras], indices)
+            *outer, columns = self.product.axes
+            loops = {axis: at for group, at in zip(outer, [*place.batches, row], strict=False) for axis in group}
+
+            def index(axis: int) -> Index:
+                return loops[axis] if axis in loops else column + lane
+
+            result = finished(self.op.epilogue, element, extras, columns[0] + 1, index)
             self._memory(self.product.out)[position] = result
 
     def _memory(self, walk: Walk) -> Strided:
@@ -224,16 +229,6 @@ class TileKernel(NamedCode):
         memory = self.k.buffer(walk.value, walk.offset)
         *steps, column, _ = self.steps(walk)
         return strided(memory, *steps, column, column)
-
-    @kernel
-    def _indices(self, place: Place, row: Value, column: Value, lane: Value) -> Sequence[Index]:
-        """The index along each dimension of the result that the epilogue asks for; others are never looked at."""
-        needed, axes = indices_in(self.op.epilogue), self.product.axes
-        indices = {axis: column for axis in range(axes[-1][0] + 1)}
-        for loop, group in enumerate(axes[:-1]):
-            indices |= {axis: [*place.batches, row][loop] for axis in needed.intersection(group)}
-        indices |= {axis: column + lane for axis in needed.intersection(axes[-1])}
-        return [indices[axis] for axis in sorted(indices)]
 
     def steps(self, walk: Walk) -> list[Index]:
         """The strides along batches, rows, columns and the sum, as arguments where they are not part of the code."""

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import element_of, element_type
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
@@ -51,7 +51,7 @@ def multiplies_int8(op: MatmulOp) -> bool:
 
 
 def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
-    return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_of(op.epilogue)
+    return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_type(op.epilogue)
 
 
 def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word: int = 1) -> bool:
