@@ -63,7 +63,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     else:
         tasks = product_of(product.batches) * kernel.panels * kernel.blocks
         memory = k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32)
-        kernel.write_packed(kernel.named(memory, "panels"))
+        kernel.write_packed(kernel.k.named(memory, "panels", keep=True))
     k.finish(op)
     return True
 

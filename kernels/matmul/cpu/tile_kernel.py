@@ -13,7 +13,6 @@ from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim
-from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
 from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
@@ -24,7 +23,7 @@ from mlirt.kernels.lib.language.tile_words import (
     share,
     slot,
 )
-from mlirt.kernels.lib.language.words import Strided, ceil_div, constant, size, strided
+from mlirt.kernels.lib.language.words import Strided, ceil_div, constant, place, size, strided
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.product import Product, Walk
@@ -55,7 +54,7 @@ class Vectors:
 Panels = Callable[["TileKernel", Index, Value, Place], Vectors]
 
 
-class TileKernel(NamedCode):
+class TileKernel:
     """A kernel under construction. Each (batch, panel) pair is cut into `blocks` tasks of consecutive row tiles."""
 
     def __init__(
@@ -68,14 +67,14 @@ class TileKernel(NamedCode):
         blocks: Dim | None,
         word: int = 1,
     ) -> None:
-        super().__init__(k)
-        self.op, self.product, self.shape, self.lanes, self.word = op, product, shape, lanes, word
+        k.keeps_names = True
+        self.k, self.op, self.product, self.shape, self.lanes, self.word = k, op, product, shape, lanes, word
         self.width = shape.width(lanes)
         self.panels = ceil_div(product.columns, self.width)
         self.row_tiles = ceil_div(product.rows, shape.rows)
         self.blocks = self.row_tiles if blocks is None else blocks
         self.exact = isinstance(product.columns, int) and product.columns % self.width == 0
-        self.lhs = self.named(k.buffer(product.lhs.value, product.lhs.offset), "a")
+        self.lhs = k.named(k.buffer(product.lhs.value, product.lhs.offset), "a", keep=True)
         self._steps: dict[Walk, list[Index]] = {}
 
     def write(self, panels: Panels, packs: bool) -> None:
@@ -237,11 +236,7 @@ class TileKernel(NamedCode):
             self._steps[walk] = [step if isinstance(step, int) else value_of(step) for step in strides]
         return self._steps[walk]
 
+    @kernel
     def address(self, indices: Sequence[Index], steps: Sequence[Index]) -> Value:
         """The sum of index times stride."""
-        k = self.k
-        total = k.constant(0)
-        for index, step in zip(indices, steps, strict=True):
-            if step != 0:
-                total = k.add(total, k.mul(index, step))
-        return value_of(total)
+        return place(sum([index * step for index, step in zip(indices, steps, strict=True)]))

@@ -71,7 +71,7 @@ def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word
     if word > 1:
         need_features(k.function, INT8_PRODUCTS & lowering.target.special)
     kernel = TileKernel(k, op, product, shape, lanes_of(lowering), None, word)
-    weights = kernel.named(k.weights(packed, "panels"), "panels")
+    weights = k.named(k.weights(packed, "panels"), "panels", keep=True)
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
     return True
@@ -104,7 +104,7 @@ def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
     else:
         kernel = TileKernel(k, op, product, shape, lanes_of(lowering), blocks)
         tasks = product_of(product.batches) * kernel.panels * blocks
-        memory = kernel.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels")
+        memory = k.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels", keep=True)
         kernel.write(PackedByWorker(rhs, memory), packs=True)
     k.finish(op)
     return True

@@ -138,7 +138,7 @@ class WindowKernel(TileRows):
         super().__init__(code, grid, tasks)
         self.op, self.rows, self.columns = op, *axes
         self.steps = code.input_steps
-        self.input = code.named(self.k.buffer(op.input), "x")
+        self.input = self.k.named(self.k.buffer(op.input), "x", keep=True)
 
     @kernel
     def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
@@ -197,7 +197,7 @@ class WindowKernel(TileRows):
         return self.k.constant(integer_range(accumulator)[0], accumulator)
 
     @kernel
-    def _factor(self, down: tuple[Index, Index], across: tuple[Index, Index]) -> SSAValue | None:
+    def _factor(self, down: tuple[Index, Index], across: tuple[Index, Index]) -> Value | None:
         """What the sum of a window is multiplied with to give the mean; 0 where there are no cells."""
         k, op = self.k, self.op
         if op.kind.data is not WindowKind.AVERAGE:
