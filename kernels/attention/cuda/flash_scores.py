@@ -17,7 +17,7 @@ from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFr
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import value_of
+from mlirt.kernels.lib.builder.run_values import Value, value_of
 from mlirt.kernels.lib.epilogue import finished
 
 _LOG2_E = log2(2.718281828459045)
@@ -71,10 +71,10 @@ class FlashScores:
             return [keys] * len(self.queries)
         return [k.min(keys, k.add(query, k.size(offset + 1))) for query in self.queries]
 
-    def scores(self, products: SSAValue, tile: SSAValue) -> SSAValue:
+    def scores(self, products: SSAValue, tile: SSAValue) -> Value:
         """The score of each product; one that is only scaled stays as it is, as `scale` does that."""
         if self.factor is not None:
-            return products
+            return value_of(products)
         k, rows = self.k, self.shape.rows
         per_row = self.shape.keys // 4  # accumulators of a thread in one of its rows
         keys = columns_of(per_row * 2 * rows, rows)
