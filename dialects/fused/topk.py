@@ -22,7 +22,6 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.str_enum import StrEnum
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind, ExtremeKindAttr
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
 from mlirt.dialects.fused.softmax import normalized
 from mlirt.dialects.symbolic import Dim
@@ -31,6 +30,16 @@ from mlirt.dialects.tensor_types import dims, element_of, is_float, numpy_dtype,
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
+
+
+class ExtremeKind(StrEnum):
+    MAX = auto()
+    MIN = auto()
+
+
+@irdl_attr_definition
+class ExtremeKindAttr(EnumAttribute[ExtremeKind], SpacedOpaqueSyntaxAttribute):
+    name = "fused.extreme_kind"
 
 
 class Normalization(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, FloatAttr, IntAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, FloatAttr, IntAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -110,16 +110,6 @@ class PointerAttr(ParametrizedAttribute):
 
 # A pointer into an operand, a map of one, a whole number, or a constant.
 Argument: TypeAlias = "PointerAttr | TensorMapAttr | ExpressionAttr | FloatAttr[AnyFloat]"
-
-
-def expression_or(attribute: Attribute | None, default: Dim) -> Dim:
-    """The value of an optional expression."""
-    return default if attribute is None or isinstance(attribute, NoneAttr) else _expression(attribute)
-
-
-def _expression(attribute: Attribute) -> Dim:
-    assert isinstance(attribute, ExpressionAttr)
-    return attribute.value()
 
 
 def _check(name: str, text: StringAttr) -> None:

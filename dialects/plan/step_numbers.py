@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Operation, Region
 
 from mlirt.dialects.plan.control import Control, IfOp, WhileOp, ops_in
 from mlirt.dialects.plan.ops import LaunchOp
@@ -69,11 +69,6 @@ class StepNumbers:
             if any(within) and (is_returned or not all(within)):
                 first, last = min(first, loop.first), max(last, loop.last)
         return first, last
-
-
-def conditions_on(buffer: SSAValue) -> list[Operation]:
-    """The branches, loops and checks that look at a buffer."""
-    return [use.operation for use in buffer.uses if isinstance(use.operation, Control)]
 
 
 def regions_of(op: IfOp | WhileOp) -> tuple[Region, Region]:

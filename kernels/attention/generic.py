@@ -12,9 +12,10 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.attention.walks import Walk, Walks
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
-from mlirt.kernels.lib.language.words import Box, Strided, cast, constant, exp, extent, inline, parallel, stride
+from mlirt.kernels.lib.language.words import Box, Strided, cast, constant, exp, extent, parallel, stride
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -77,7 +78,7 @@ def _write_scores(op: AttentionOp, walks: Walks, scores: Matrix) -> None:
 
         total = value_of(sum(factor(depth) for depth in Box(op.depth)))
         extras = [_read(walk, batch, (query, walk.query), (key, walk.key)) for walk in walks.extras]
-        (score,) = inline(op.score, [total, *extras], loops)
+        score = finished(op.score, total, extras, len(loops), lambda axis: loops[axis])
         offset = op.last_key_offset()
         if offset is not None:
             score = score if key <= query + extent(offset) else constant(float("-inf"), scores.element)

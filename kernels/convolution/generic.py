@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.convolution.pooled_results import Pooled
+from mlirt.kernels.lib.epilogue import extra_operands, finished
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import masked
-from mlirt.kernels.lib.language.words import Box, constant, inline, narrowed, parallel, reduction, widened
-from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, affine
+from mlirt.kernels.lib.language.words import Box, constant, narrowed, parallel, reduction, widened
+from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.loops.rows import whole
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -28,12 +29,10 @@ POOLS = True
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
-    space, places = dims(op.output.type), lowering.placements
     k = lowering.kernel("convolution")
-    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
-    pooled = Pooled(op, extras)
-    code = NestCode(k, Nest.of(space, [*pooled.operands, whole(op.output, lowering)]).ordered(-1))
-    build(k, _convolution, op, code, ConvolutionOperands(k, op), pooled, accumulator_of(op.epilogue))
+    pooled = Pooled(op, extra_operands(op, lowering.placements))
+    code = NestCode(k, Nest.of(dims(op.output.type), [*pooled.operands, whole(op.output, lowering)]).ordered(-1))
+    build(k, _convolution, op, code, ConvolutionOperands(k, op), pooled, accumulator_type(op.epilogue))
     k.finish(op)
     return True
 
@@ -72,8 +71,8 @@ def _convolution(
             over = Box([source.depth, *[axis.taps for axis in source.axes]])
             total = reduction(ReduceKind.ADD, over, zero, product)
             more = [pooled.within(number, within) for number in range(extras)]
-            scalars = [total, *[code.load(number, here, moved) for number, moved in enumerate(more)]]
-            return inline(op.epilogue, scalars, position)[0]
+            scalars = [code.load(number, here, moved) for number, moved in enumerate(more)]
+            return finished(op.epilogue, total, scalars, len(position), lambda axis: position[axis])
 
         value = pooled.over_windows(loops, result)
         code.store(masked(value, op.output.type, lambda axis: loops[axis]), extras, here)

@@ -8,13 +8,13 @@ from functools import partial
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, rank
+from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.lib.language import Value, kernel
 from mlirt.kernels.lib.language.words import narrowed, widened
-from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
+from mlirt.kernels.lib.loops.loop_nest import Affine
 from mlirt.kernels.lib.nests.reduction_nest import Accumulation, lower_accumulation
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -24,23 +24,20 @@ PRIORITY = 0
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
-    places, width = lowering.placements, rank(op.output.type)
     lhs_axes = (-1, -2) if op.transpose_lhs.value.data else (-2, -1)
     rhs_axes = (-2, -1) if op.transpose_rhs.value.data else (-1, -2)
     depth = dims(op.lhs.type)[lhs_axes[1]]
     job = Accumulation(
+        op,
         kind=ReductionKind.ADD,
         reduced=(depth,),
         inputs=[
             _factor(op.lhs, op.output, lowering, kept=lhs_axes[0], reduced=lhs_axes[1], is_left=True),
             _factor(op.rhs, op.output, lowering, kept=rhs_axes[0], reduced=rhs_axes[1], is_left=False),
         ],
-        extras=[affine(value, places[value], one, width) for value, one in zip(op.extras, op.access, strict=True)],
-        result=direct(op.output, places[op.output]),
-        body=partial(_product, accumulator_of(op.epilogue)),
-        epilogue=op.epilogue,
+        body=partial(_product, accumulator_type(op.epilogue)),
     )
-    lower_accumulation(op, job, "matmul", lowering)
+    lower_accumulation(job, "matmul", lowering)
     return True
 
 

@@ -8,14 +8,14 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.fused.scalar_builder import Scalars
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.kernels.lib.language import Value, builder
 from mlirt.kernels.lib.language.words import narrowed, widened
-from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
+from mlirt.kernels.lib.loops.loop_nest import Affine
 from mlirt.kernels.lib.nests.reduction_nest import Accumulation, lower_accumulation
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
@@ -25,8 +25,8 @@ PRIORITY = 0
 
 
 def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
-    places, width = lowering.placements, rank(op.output.type)
-    accumulator = accumulator_of(op.epilogue)
+    width = rank(op.output.type)
+    accumulator = accumulator_type(op.epilogue)
     bits, block = op.bits.value.data, op.block.value.data
     per = 8 // bits
 
@@ -43,18 +43,16 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
         weight = wide.mul(wide.sub(wide.cast(code, i32), zero), scale)
         return narrowed(wide.mul(widened(scalars[0], accumulator), weight), accumulator, accumulator)
 
-    steps = places[op.lhs].strides
+    steps = lowering.placements[op.lhs].strides
     job = Accumulation(
+        op,
         kind=ReductionKind.ADD,
         reduced=(op.depth,),
         inputs=[Affine(op.lhs, (*steps[:-1], 0, steps[-1]))],
-        extras=[affine(value, places[value], one, width) for value, one in zip(op.extras, op.access, strict=True)],
-        result=direct(op.output, places[op.output]),
         body=body,
-        epilogue=op.epilogue,
         indices_in_body=frozenset({width - 1, width}),
     )
-    lower_accumulation(op, job, "matmul", lowering)
+    lower_accumulation(job, "matmul", lowering)
     return True
 
 

@@ -7,17 +7,15 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from mlirt.dialects.fused.arg_reduction import ArgReductionOp
 from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.topk import TopkOp
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.rows import arg_reduction, cumulative, normalization, reduction, softmax, topk
+from mlirt.kernels.rows import cumulative, normalization, reduction, softmax, topk
 
 _LOWERED: dict[type[Operation], Callable[[Any, Lowering], bool]] = {
-    ArgReductionOp: arg_reduction.lower,
     CumulativeOp: cumulative.lower,
     NormalizationOp: normalization.lower,
     ReductionOp: reduction.lower,

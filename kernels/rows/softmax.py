@@ -4,55 +4,38 @@ one launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Region
 
 from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.tensor_types import dims, element_of, is_half
+from mlirt.kernels.lib.epilogue import extra_operands, store_finished
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel
 from mlirt.kernels.lib.language.nest_words import NestOperand
 from mlirt.kernels.lib.language.words import Box, exp, log, parallel
-from mlirt.kernels.lib.loops.loop_nest import NestCode, affine
 from mlirt.kernels.lib.loops.rows import rows, whole
-from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
-
-_Store = Callable[[Sequence[SSAValue | int], Value], None]
+from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
 def lower(op: SoftmaxOp, lowering: Lowering) -> bool:
     axis, element = op.axis.value.data, element_of(op.input.type)
-    wide, places = compute_type(element), lowering.placements
+    wide = compute_type(element)
     k = lowering.kernel("softmax")
     if k.is_cuda and is_half(element) and is_half(element_of(op.output.type)):
         k.function.attributes["close_functions"] = UnitAttr()  # far closer than results are rounded to
     space = dims(op.input.type)
-    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
+    extras = extra_operands(op, lowering.placements)
     code, border = rows(k, space, axis, [whole(op.input, lowering), *extras, whole(op.output, lowering)])
     x, y = NestOperand(code, 0, wide), NestOperand(code, len(extras) + 1, wide)
     # On the CPU the exponentials are kept in the result where that is exact; threads of a block would have to wait.
     is_log = bool(op.log.value.data)
     keeps = not k.is_cuda and not is_log and element == wide == element_of(op.output.type)
-    build(k, _softmax, x, y, border, _store(k, op, code, y), is_log=is_log, keeps=keeps)
+    build(k, _softmax, x, y, border, op.epilogue, is_log=is_log, keeps=keeps)
     k.finish(op)
     return True
-
-
-def _store(k: KernelBuilder, op: SoftmaxOp, code: NestCode, y: NestOperand) -> _Store:
-    """Puts a share into the result, or what the epilogue makes of it."""
-
-    def store(at: Sequence[SSAValue | int], share: Value) -> None:
-        region, indices = op.epilogue, [k.index(index) for index in at]
-        if region is None:
-            y[indices] = share
-            return
-        extras = [code.load(1 + position, indices) for position in range(len(op.extras))]
-        (value,) = k.inline(region, [share, *extras], [])
-        code.store(value, y.operand, indices)
-
-    return store
 
 
 @kernel
@@ -60,7 +43,7 @@ def _softmax(
     x: NestOperand,
     y: NestOperand,
     border: int,
-    store: _Store,
+    epilogue: Region | None,
     *,
     is_log: bool,
     keeps: bool,
@@ -81,14 +64,18 @@ def _softmax(
             return value
 
         total = sum(summand(at) for at in Box(row))
-        if is_log:
-            logarithm = log(total)
-            for at in parallel(row):
-                store([*here, *at], x[*here, *at] - largest - logarithm)
-        elif keeps or builder().is_cuda:
-            inverse = 1.0 / total
-            for at in parallel(row):
-                store([*here, *at], (y[*here, *at] if keeps else exponential(at)) * inverse)
-        else:
-            for at in parallel(row):
-                store([*here, *at], exponential(at) / total)
+        has_inverse = not is_log and (keeps or builder().is_cuda)
+        logarithm = log(total) if is_log else total
+        inverse = 1.0 / total if has_inverse else total
+        for at in parallel(row):
+            place = [*here, *at]
+            if is_log:
+                share = x[place] - largest - logarithm
+            elif has_inverse:
+                share = (y[place] if keeps else exponential(at)) * inverse
+            else:
+                share = exponential(at) / total
+            if epilogue is None:
+                y[place] = share
+            else:
+                store_finished(epilogue, x.code, 1, share, place)

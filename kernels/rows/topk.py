@@ -9,8 +9,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
-from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of

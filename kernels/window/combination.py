@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerType, Signedness, f16, i8, i32
 from xdsl.ir import Attribute
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.tensor_types import element_name, element_of
@@ -12,7 +13,6 @@ from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, builder, kernel, value_of
 from mlirt.kernels.lib.language.words import narrowed, widened
 from mlirt.kernels.lib.loops.block_lanes import number
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.nests.taps import Axis
 
 _UI8 = IntegerType(8, Signedness.UNSIGNED)
@@ -26,7 +26,7 @@ class Combination:
 
     def __init__(self, k: KernelBuilder, op: WindowOp) -> None:
         self.is_max = op.kind.data is WindowKind.MAX
-        self.element, self.accumulator = element_of(op.input.type), accumulator_of(op.epilogue)
+        self.element, self.accumulator = element_of(op.input.type), accumulator_type(op.epilogue)
         # The largest of some halves is one of them; bytes are compared in whole registers, where they need no care.
         compared: dict[Attribute, Attribute] = {f16: f16, i8: i32, _UI8: i32}
         self.accumulator_type = compared.get(self.element, self.accumulator) if self.is_max else self.accumulator

@@ -7,28 +7,28 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name, rank
 from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.epilogue import extra_operands, store_finished
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
-from mlirt.kernels.lib.language.nest_words import masked, original_indices
 from mlirt.kernels.lib.language.words import (
     Box,
     cast,
     constant,
-    inline,
     parallel,
     place,
     prod,
     reduction,
 )
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of, indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.nests.taps import Axis, AxisCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -44,7 +44,7 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
     axes = [AxisCode(k, axis) for axis in window_axes(op)]
     steps = [k.strides(op.input)[axis] for axis in op.axes()]
     posts = [value_of(k.size(post)) if op.includes_padding else None for post in op.post_padding.dims()]
-    build(k, _window, op, code, axes, steps, posts, needed)
+    build(k, _window, op, code, axes, steps, posts)
     k.finish(op)
     return True
 
@@ -56,10 +56,9 @@ def _window(
     axes: Sequence[AxisCode],
     steps: Sequence[Stride],
     posts: Sequence[Value | None],
-    needed: frozenset[int],
 ) -> None:
     """`for each p..: combine over the taps of x where inside; divide; epilogue; store`."""
-    type_, extras = accumulator_of(op.epilogue), len(op.extras)
+    type_ = accumulator_type(op.epilogue)
     kind = ReductionKind.MAX if op.kind.data is WindowKind.MAX else ReductionKind.ADD
     start = constant(neutral(kind, element_name(type_)), type_)
     for loops in parallel(code.extents()):
@@ -77,11 +76,7 @@ def _window(
         if op.kind.data is WindowKind.AVERAGE:
             counts = [axis.count(first, post) for axis, first, post in zip(axes, starts, posts, strict=True)]
             total = mean(total, counts, type_)
-        scalars = [total, *[code.load(1 + one, here) for one in range(extras)]]
-        indices = original_indices(code, needed, here, rank(op.output.type), loops[0])
-        (value,) = inline(op.epilogue, scalars, indices)
-        stored = masked(value, op.output.type, lambda axis: code.original(axis, here))
-        code.store(stored, 1 + extras, here)
+        store_finished(op.epilogue, code, 1, total, here)
 
 
 @kernel
@@ -97,11 +92,11 @@ def window_nest(op: WindowOp, lowering: Lowering) -> Nest:
 
     The operands are the input, the extra operands and the result.
     """
-    places, space = lowering.placements, dims(op.output.type)
-    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
+    space = dims(op.output.type)
     steps = whole(op.input, lowering).steps
     kept = tuple(0 if axis in op.axes() else step for axis, step in enumerate(steps))
-    return Nest.of(space, [Affine(op.input, kept), *extras, whole(op.output, lowering)]).ordered(-1)
+    operands = [Affine(op.input, kept), *extra_operands(op, lowering.placements), whole(op.output, lowering)]
+    return Nest.of(space, operands).ordered(-1)
 
 
 def window_axes(op: WindowOp) -> list[Axis]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region
@@ -16,14 +15,13 @@ from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.gpu_device import GpuDevice
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
 from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.options import option
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, apply_rules, op, rule
+from mlirt.passes.rules.driver import rules_of
 
 Places = Mapping[str, Dim]
 End = PointwiseOp | ReductionOp
@@ -37,7 +35,7 @@ _SPLIT = 64 * 1024  # elements of a row, from which on a reduction of its own is
 
 
 @dataclass(frozen=True)
-class FuseRowReductionsPass(ModulePass):
+class FuseRowReductionsPass(RulePass):
     """Turn chains such as mean, variance, scaled difference into one `fused.normalization`.
 
     A pointwise op takes in the reductions whose results it repeats along rows of its own space, and the reductions that
@@ -64,25 +62,28 @@ class FuseRowReductionsPass(ModulePass):
     device: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        device = Target("cuda", device=self.device).gpu
-        for block in tensor_blocks(op):
-            known = typical_values(block)
-            for kind in (PointwiseOp, ReductionOp):  # what ends a whole chain comes first
-                for inner in list(block.ops):
-                    if isinstance(inner, kind) and len(inner.results) == 1:
-                        self._fuse(inner, device, known)
+        for one in rules_of(type(self)):  # what ends a whole chain comes first
+            apply_rules([one], self, ctx, op, again=False)
 
-    def _fuse(self, inner: End, device: GpuDevice, known: Mapping[str, int]) -> None:
-        chain = _Chain(inner)
-        if not chain.members:
-            if any(isinstance(value.owner, ReductionOp) for value in inner.inputs):
-                declined(inner, "the reductions are not of its own rows, or have other readers")
-        elif self._is_short(chain, device, known):
-            chain.replace()
-        else:
-            declined(inner, f"rows are longer than {self.longest}, or of unknown length")
+    @rule(op(PointwiseOp).named("end"))
+    def end_with_elements(self, m: Match, end: PointwiseOp) -> Outcome:
+        return self._fused(m, end)
 
-    def _is_short(self, chain: _Chain, device: GpuDevice, known: Mapping[str, int]) -> bool:
+    @rule(op(ReductionOp).named("end"))
+    def end_with_totals(self, m: Match, end: ReductionOp) -> Outcome:
+        return self._fused(m, end)
+
+    def _fused(self, m: Match, end: End) -> Outcome:
+        chain = _Chain(end) if len(end.results) == 1 else None
+        if chain is None or not chain.members:
+            reads = chain is not None and any(isinstance(value.owner, ReductionOp) for value in end.inputs)
+            return "the reductions are not of its own rows, or have other readers" if reads else None
+        if not self._is_short(chain, m.analysis(typical_values)):
+            return f"rows are longer than {self.longest}, or of unknown length"
+        m.drop(*chain.members)
+        return m.insert(chain.made(), *chain.members, end)
+
+    def _is_short(self, chain: _Chain, known: Mapping[str, int]) -> bool:
         lengths = [chain.space[axis] for axis in chain.axes]
         length = product(lengths)
         if not isinstance(length, int) or length <= 1:
@@ -93,7 +94,7 @@ class FuseRowReductionsPass(ModulePass):
         bytes_ = length * byte_width(_element(chain.end.results[0]))
         steps = len(chain.members) + chain.reduces
         apart = (len(chain.members) + 1) * (_LAUNCH + rows * bytes_ / _BYTES) + (length > _SPLIT) * steps * _LAUNCH
-        return _together(device, rows, length, bytes_, steps + 1) <= apart
+        return _together(Target("cuda", device=self.device).gpu, rows, length, bytes_, steps + 1) <= apart
 
 
 def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: int) -> float:
@@ -182,38 +183,33 @@ class _Chain:
 
     def _drop_shared(self) -> None:
         """Leave out reductions that somebody else reads, until all others are read in the chain alone."""
-        while True:
-            outside = [
-                op
-                for op in self.members
-                if any(use.operation is not self.end and use.operation not in self.members for use in op.output.uses)
-            ]
-            if not outside:
-                return
-            for op in outside:
-                del self.members[op]
+        while outside := [one for one in self.members if self._is_read_elsewhere(one)]:
+            for one in outside:
+                del self.members[one]
 
-    def replace(self) -> None:
-        """Put the normalisation in the place of the pointwise op."""
-        end, block = self.end, self.end.parent
-        assert block is not None
+    def _is_read_elsewhere(self, one: ReductionOp) -> bool:
+        return any(use.operation is not self.end and use.operation not in self.members for use in one.output.uses)
+
+    def made(self) -> NormalizationOp:
+        """The normalisation that takes the place of all of it."""
+        end = self.end
         whole: Places = {f"d{axis}": iteration(axis) for axis in range(len(self.space))}
         inputs: dict[tuple[SSAValue, AccessAttr], None] = {}
-        for reads, places in [*((_reads(op), places) for op, places in self.members.items()), (_reads(end), whole)]:
+        for reads, places in [*((_reads(one), places) for one, places in self.members.items()), (_reads(end), whole)]:
             for value, access in reads:
                 if value.owner not in self.members:
                     inputs.setdefault((value, _moved(access, places)))
         slots = {key: position for position, key in enumerate(inputs)}
-        totals: dict[SSAValue, int] = {op.output: position for position, op in enumerate(self.members)}
+        totals: dict[SSAValue, int] = {one.output: position for position, one in enumerate(self.members)}
         stages: list[Region] = []
         steps = {**self.members, **({end: whole} if isinstance(end, ReductionOp) else {})}
-        for position, (op, places) in enumerate(steps.items()):
+        for position, (one, places) in enumerate(steps.items()):
             args = [*(_element(value) for value, _ in slots), *(_element(total) for total in list(totals)[:position])]
-            count = len(op.inputs)
-            stages.append(_region(op.body, args, 0, _slots(_reads(op)[:count], places, slots, totals)))
-            accumulator = op.epilogue.block.args[0].type
-            extras = _slots(_reads(op)[count:], places, slots, totals)
-            stages.append(_region(op.epilogue, [accumulator, *args], 1, [-1, *extras]))
+            count = len(one.inputs)
+            stages.append(_region(one.body, args, 0, _slots(_reads(one)[:count], places, slots, totals)))
+            accumulator = one.epilogue.block.args[0].type
+            extras = _slots(_reads(one)[count:], places, slots, totals)
+            stages.append(_region(one.epilogue, [accumulator, *args], 1, [-1, *extras]))
         result = end.results[0]
         args = [*(_element(value) for value, _ in slots), *map(_element, totals)]
         if isinstance(end, ReductionOp):
@@ -223,19 +219,11 @@ class _Chain:
             body = Region(last)
         else:
             body = _region(end.body, args, 0, _slots(_reads(end), whole, slots, totals))
-        kinds = [op.kind.data for op in steps]
+        kinds = [one.kind.data for one in steps]
         access = [access for _, access in slots]
         values = [value for value, _ in slots]
         reduced = end.reduced.dims() if isinstance(end, ReductionOp) else ()
-        made = NormalizationOp(values, access, self.axes, kinds, result.type, body, stages, reduced)
-        made.location = fuse(*self.members, end)
-        applied(made)
-        made.output.name_hint = result.name_hint
-        block.insert_op_before(made, end)
-        result.replace_all_uses_with(made.output)
-        for op in (end, *reversed(self.members)):
-            op.detach()
-            op.erase()
+        return NormalizationOp(values, access, self.axes, kinds, result.type, body, stages, reduced)
 
 
 def _reads(op: End) -> list[tuple[SSAValue, AccessAttr]]:

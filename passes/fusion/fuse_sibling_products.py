@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.constant_values import array_of
-from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp
-from mlirt.dialects.locations import fuse, name_of
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.passes.remarks import applied, missed
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FuseSiblingProductsPass(ModulePass):
+class FuseSiblingProductsPass(RulePass):
     """Join products of one tensor with constant matrices, where attention reads them: it finds its columns by itself.
 
     So queries, keys and values are one product. The epilogues are equal except for constants with one element per
@@ -46,30 +41,51 @@ class FuseSiblingProductsPass(ModulePass):
 
     name = "fuse-sibling-products"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            for siblings in _families(block):
-                _join(siblings, ctx)
+    @rule(op(MatmulOp).named("first"))
+    def join(self, m: Match, first: MatmulOp) -> Outcome:
+        if not _may_join(first):
+            return "not attention alone reads it, or its matrix is not one constant"
+        siblings = m.analysis(_families).get(first)
+        if siblings is None:
+            return None
+        axis = rank(first.rhs.type) - (2 if first.transpose_rhs.value.data else 1)
+
+        def joined(values: Sequence[SSAValue], axis: int, role: str) -> SSAValue:
+            import numpy as np
+
+            return m.constant(np.concatenate(list(map(m.array, values)), axis), role, *siblings)
+
+        weights = joined([one.rhs for one in siblings], axis, "weights")
+        extras = [
+            value if along is None else joined([one.extras[n] for one in siblings], along, str(n))
+            for n, (value, along) in enumerate(zip(first.extras, _column_axes(first), strict=True))
+        ]
+        counts = [_columns(one) for one in siblings]
+        result = with_dims(first.output.type, [*dims(first.output.type)[:-1], sum(counts)])
+        flags = bool(first.transpose_lhs.value.data), bool(first.transpose_rhs.value.data)
+        made = MatmulOp(first.lhs, weights, result, first.epilogue.clone(), extras, list(first.access), *flags)
+        m.about = m.insert(made, *siblings)
+        reader = next(iter(first.output.uses)).operation
+        for one, start in zip(siblings, accumulate(counts, initial=0), strict=False):
+            _read_from(one.output, made.output, start)
+        m.drop(*siblings)
+        m.replaces(reader)
+        return reader
 
 
-def _families(block: Block) -> list[list[MatmulOp]]:
-    """Products that can be joined, in order."""
-    families: list[list[MatmulOp]] = []
+def _families(block: Block) -> Mapping[Operation, Sequence[MatmulOp]]:
+    """Products that can be joined, in order, by the first of them."""
     of_operand: dict[SSAValue, list[list[MatmulOp]]] = {}
-    for op in block.ops:
-        if not isinstance(op, MatmulOp):
+    for one in block.ops:
+        if not isinstance(one, MatmulOp) or not _may_join(one):
             continue
-        if not _may_join(op):
-            missed(op, "not attention alone reads it, or its matrix is not one constant")
-            continue
-        near = of_operand.setdefault(op.lhs, [])
-        family = next((one for one in near if _fit(one[0], op)), None)
+        near = of_operand.setdefault(one.lhs, [])
+        family = next((known for known in near if _fit(known[0], one)), None)
         if family is None:
-            near.append([op])
-            families.append(near[-1])
+            near.append([one])
         else:
-            family.append(op)
-    return [family for family in families if len(family) > 1]
+            family.append(one)
+    return {family[0]: family for near in of_operand.values() for family in near if len(family) > 1}
 
 
 def _may_join(op: MatmulOp) -> bool:
@@ -118,55 +134,10 @@ def _are_joined(left: SSAValue, right: SSAValue, axis: int) -> bool:
     return constants and shapes[0] == shapes[1] and element_of(left.type) == element_of(right.type)
 
 
-def _join(siblings: Sequence[MatmulOp], ctx: Context) -> None:
-    first = siblings[0]
-    block = first.parent
-    assert block is not None
-    name = " + ".join(name_of(op) for op in siblings)
-    axis = rank(first.rhs.type) - (2 if first.transpose_rhs.value.data else 1)
-    weights = _joined([op.rhs for op in siblings], axis, f"{name}.weights", ctx, first)
-    extras = [
-        value if along is None else _joined([op.extras[n] for op in siblings], along, f"{name}.{n}", ctx, first)
-        for n, (value, along) in enumerate(zip(first.extras, _column_axes(first), strict=True))
-    ]
-    counts = [_columns(op) for op in siblings]
-    result = with_dims(first.output.type, [*dims(first.output.type)[:-1], sum(counts)])
-    made = MatmulOp(
-        first.lhs,
-        weights,
-        result,
-        first.epilogue.clone(),
-        extras,
-        list(first.access),
-        bool(first.transpose_lhs.value.data),
-        bool(first.transpose_rhs.value.data),
-    )
-    made.location = fuse(*siblings)
-    applied(made)
-    block.insert_op_before(made, first)
-    start = 0
-    for op, count in zip(siblings, counts, strict=True):
-        _read_from(op.output, made.output, start)
-        block.erase_op(op)
-        start += count
-
-
 def _columns(op: MatmulOp) -> int:
     count = dims(op.output.type)[-1]
     assert isinstance(count, int)
     return count
-
-
-def _joined(values: Sequence[SSAValue], axis: int, hint: str, ctx: Context, before: Operation) -> SSAValue:
-    """The constant that several constants make up along an axis."""
-    import numpy as np
-
-    arrays = [array for value in values if (array := array_of(value, ctx)) is not None]
-    constant = ConstantOp.from_array(np.concatenate(arrays, axis), weights_of(ctx), hint)
-    block = before.parent
-    assert block is not None
-    block.insert_op_before(constant, before)
-    return constant.output
 
 
 def _read_from(part: SSAValue, whole: SSAValue, start: int) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.softmax import SoftmaxOp
-from mlirt.dialects.fused.topk import Normalization, TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, Normalization, TopkOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 

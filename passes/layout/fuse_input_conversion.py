@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.fused.access import is_elementwise
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
@@ -17,21 +15,20 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.scalar_builder import conversion_region
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
+from mlirt.dialects.locations import fuse, name_of
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.typical_sizes import typical_values
 from mlirt.passes.layout.layouts.order_costs import Costs
 from mlirt.passes.options import option
-from mlirt.passes.remarks import applied, declined
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 Reader = ConvolutionOp | MatmulOp | SoftmaxOp | WindowOp
 
 
 @dataclass(frozen=True)
-class FuseInputConversionPass(ModulePass):
+class FuseInputConversionPass(RulePass):
     """Let convolutions, products, poolings and softmax read a float32 tensor that is rounded to halves for them.
 
     In a network of halves this is what the caller gives. A convolution or product does so where its factor is of
@@ -54,26 +51,22 @@ class FuseInputConversionPass(ModulePass):
     arch: str = HOPPER
     most_readers: int = option(4, at_least=1)
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in tensor_blocks(op):
-            costs = Costs(typical_values(block), self.arch == HOPPER)
-            for inner in list(block.ops):
-                if isinstance(inner, PointwiseOp) and _rounds(inner):
-                    self._fuse(inner, costs)
-
-    def _fuse(self, conversion: PointwiseOp, costs: Costs) -> None:
-        uses = list(conversion.outputs[0].uses)
-        readers = list(dict.fromkeys(use.operation for use in uses))
+    @rule(op(PointwiseOp).named("conversion"))
+    def fuse(self, m: Match, conversion: PointwiseOp) -> Outcome:
+        readers = list(dict.fromkeys(use.operation for out in conversion.outputs for use in out.uses))
+        if not readers or not _rounds(conversion):
+            return None
         if len(readers) > self.most_readers:
-            return declined(conversion, f"it has {len(readers)} readers, more than {self.most_readers} (most-readers)")
-        reasons = [_obstacle(one, conversion, costs) for one in readers]
-        if any(reasons):
-            return declined(conversion, next(reason for reason in reasons if reason), readers[0])
-        for one in readers:
-            assert isinstance(one, Reader)
-            _read_unrounded(one, conversion)
-        conversion.detach()
-        conversion.erase()
+            return f"it has {len(readers)} readers, more than {self.most_readers} (most-readers)"
+        costs = Costs(m.analysis(typical_values), self.arch == HOPPER)
+        obstacles = ((one, _obstacle(one, conversion, costs)) for one in readers)
+        obstacle = next(((one, reason) for one, reason in obstacles if reason is not None), None)
+        if obstacle is not None:
+            return obstacle[1].format(name_of(obstacle[0]))
+        results = [_read_unrounded(one, conversion, m) for one in readers if isinstance(one, Reader)]
+        m.about = results[0]
+        m.replaces(readers[0])
+        return results[0]
 
 
 def _rounds(op: PointwiseOp) -> bool:
@@ -123,29 +116,21 @@ def _pays(reader: ConvolutionOp | MatmulOp, conversion: PointwiseOp, costs: Cost
     return work / loaded + more <= work / copied + costs.launched(before, after)
 
 
-def _read_unrounded(reader: Reader, conversion: PointwiseOp) -> None:
+def _read_unrounded(reader: Reader, conversion: PointwiseOp, m: Match) -> Reader:
+    """The reader of what the conversion reads: a softmax that ended without a rounding is a new one."""
     source, value = conversion.inputs[0], conversion.outputs[0]
     for position, operand in enumerate(reader.operands):
         if operand is value:
             reader.operands[position] = source
     reader.location = fuse(conversion, reader)
-    if isinstance(reader, SoftmaxOp) and reader.epilogue is None:
-        reader = _with_epilogue(reader)
-    applied(reader)
-
-
-def _with_epilogue(op: SoftmaxOp) -> SoftmaxOp:
-    """The softmax with a rounding behind it, in its place."""
-    block = op.parent
-    assert block is not None
-    ends = conversion_region(f32, element_of(op.output.type))
-    made = SoftmaxOp(op.input, op.axis.value.data, bool(op.log.value.data), result=op.output.type, epilogue=ends)
-    made.attributes, made.location = dict(op.attributes), op.location
-    made.output.name_hint = op.output.name_hint
-    block.insert_op_before(made, op)
-    op.output.replace_all_uses_with(made.output)
-    op.detach()
-    op.erase()
+    if not isinstance(reader, SoftmaxOp) or reader.epilogue is not None:
+        return reader
+    ends = conversion_region(f32, element_of(reader.output.type))
+    axis, log, result = reader.axis.value.data, bool(reader.log.value.data), reader.output.type
+    made = m.insert(SoftmaxOp(reader.input, axis, log, result=result, epilogue=ends), reader, before=reader)
+    made.attributes, made.output.name_hint = dict(reader.attributes), reader.output.name_hint
+    reader.output.replace_all_uses_with(made.output)
+    m.drop(reader)
     return made
 
 

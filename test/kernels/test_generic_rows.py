@@ -1,4 +1,4 @@
-"""Generic kernels that work along one axis: softmax, running sums, positions of extremes, sorting."""
+"""Generic kernels that work along one axis: softmax, running sums, sorting."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from xdsl.dialects.arith import AddfOp, MulfOp, TruncFOp
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.arg_reduction import ArgReductionOp, ExtremeKind
 from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
-from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
 from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.tensor_types import element_type
 
@@ -74,31 +73,6 @@ def test_cumulative(kind: CumulativeKind, element: str) -> None:
             return [network.add(CumulativeOp(kind, network.inputs[0], 1, exclusive, reverse))]
 
         check([t(element, "n", 5, 3)], build, [x], rtol=5e-3 if element == "float16" else 1e-5)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    kind=st.sampled_from(ExtremeKind),
-    element=st.sampled_from(["float32", "int32", "uint8", "float16"]),
-    axis=st.integers(0, 2),
-    keep_dims=st.booleans(),
-    select_last=st.booleans(),
-    seed=st.integers(0, 100),
-)
-def test_positions_of_extremes(
-    kind: ExtremeKind, element: str, axis: int, keep_dims: bool, select_last: bool, seed: int
-) -> None:
-    sizes: list[int | str] = ["n", 4, "m"]
-    kept = [1 if k == axis else size for k, size in enumerate(sizes) if keep_dims or k != axis]
-
-    def build(network: Network) -> list[SSAValue]:
-        result = t("int64", *kept)
-        return [network.add(ArgReductionOp(kind, network.inputs[0], axis, result, keep_dims, select_last))]
-
-    x = np.round(random_array(np.random.default_rng(seed), element, (3, 4, 5)) / 2).astype(element)
-    if element == "float32":
-        x[1, 2, 3] = np.nan
-    check([t(element, *sizes)], build, [x])
 
 
 def _awkward(element: str, length: int) -> Array:

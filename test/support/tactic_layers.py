@@ -38,7 +38,6 @@ WITHOUT_LAYER = {
     "matmul/cuda_cublas_lt": "a kernel of NVIDIA's library, which is open only where it is asked for",
     "plugin/generic": "calls what a user has written",
     "view/generic": "launches nothing: it says where a tensor lies",
-    "arg_reduction/generic": "for CPUs alone so far, as `topk` serves ArgMax on a GPU",
 }
 """Tactics that are registered for GPUs and have no layer here, and why."""
 # A cluster that shares a sum is offered for sums much longer than a sanitizer has time for.

@@ -19,7 +19,7 @@ from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.kernels.attention.cpu.shape import CpuShape
 from mlirt.kernels.attention.walks import Walk, Walks
-from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
     elements,
@@ -32,7 +32,7 @@ from mlirt.kernels.lib.language.tile_words import (
     share,
     slot,
 )
-from mlirt.kernels.lib.language.words import ceil_div, exp, size, static_range, stride, strided
+from mlirt.kernels.lib.language.words import ceil_div, exp, place, size, static_range, stride, strided
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder
 
 _UNROLLED = 4
@@ -52,12 +52,12 @@ class Places:
     factors: Value
 
 
-class CpuFlashKernel(NamedCode):
+class CpuFlashKernel:
     """A kernel under construction. Each head is cut into `blocks` tasks of consecutive tiles of queries."""
 
     def __init__(self, k: KernelBuilder, op: AttentionOp, walks: Walks, shape: CpuShape, blocks: Dim) -> None:
-        super().__init__(k)
-        self.op, self.walks, self.shape, self.blocks = op, walks, shape, blocks
+        k.keeps_names = True
+        self.k, self.op, self.walks, self.shape, self.blocks = k, op, walks, shape, blocks
         columns = op.columns
         assert isinstance(columns, int)
         self.columns = columns
@@ -201,8 +201,8 @@ class CpuFlashKernel(NamedCode):
         for element, i, vector, lane in elements(accumulators, rows, valid):
             at_query, at_key = query + i, key + vector * self.shape.lanes
             more = [self._extra(walk, batch, at_query, at_key, lane) for walk in extras]
-            position = [self.k.index(one) for one in (*batch, at_query, at_key + lane)]
-            (score,) = self.k.inline(op.score, [element, *more], position)
+            position = [*batch, at_query, at_key + lane]
+            score = finished(op.score, element, more, len(position), lambda axis: position[axis])
             scores[places.scores, i, at_key, lane] = score
 
     @kernel
@@ -264,17 +264,12 @@ class CpuFlashKernel(NamedCode):
                 accumulators = add(accumulators, k, 1)
         return accumulators
 
+    @kernel
     def part_of_values(self, values: Value, part: int) -> Value:
         """Where the packed values of a part of the columns start."""
-        k = self.k
-        return value_of(k.add(values, k.mul(self.size("part_size", self.pitch * self.shape.width), part)))
+        return values + size("part_size", self.pitch * self.shape.width) * part
 
+    @kernel
     def address(self, batch: Sequence[Index], walk: Walk) -> Value:
         """Where the elements of a batch entry start."""
-        k = self.k
-        total = k.constant(0)
-        for index, step in zip(batch, walk.batch, strict=True):
-            distance = k.stride(step)
-            if distance != 0:
-                total = k.add(total, k.mul(index, distance))
-        return value_of(total)
+        return place(sum([index * stride(step) for index, step in zip(batch, walk.batch, strict=True)]))

@@ -72,7 +72,7 @@ class FlashKernel(FlashSoftmax):
             score = self.limited(score, scores, value_of(tile), tiles)
             results, largest, total = self.step(score, [results, largest, total], scores.scale, (stage, place(0)))
         self._arrive()
-        return value_of(self.normalized(results, total))
+        return self.normalized(results, total)
 
     # --- tiles on their way
 
@@ -98,7 +98,7 @@ class FlashKernel(FlashSoftmax):
             for step in range(self.depth_steps)
         ]
 
-    def _products(self, queries: Sequence[SSAValue], stage: SSAValue) -> SSAValue:
+    def _products(self, queries: Sequence[SSAValue], stage: SSAValue) -> Value:
         """Queries times keys."""
         k, tile, shape = self.k, self.tiles.keys, self.flash_shape
         columns = shape.keys // 8
@@ -110,7 +110,7 @@ class FlashKernel(FlashSoftmax):
             accumulators = k.value(MmaOp(self.kind, accumulators, left, right, shape.rows, columns))
         return accumulators
 
-    def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
+    def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
         """The results plus weights times values."""
         k, tile, shape = self.k, self.tiles.values, self.flash_shape
         line = k.add(k.mul(k.rem(self.matrix, 2), 8), self.line8)

@@ -17,6 +17,8 @@ from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFr
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.run_values import Value, value_of
+from mlirt.kernels.lib.epilogue import finished
 
 _LOG2_E = log2(2.718281828459045)
 
@@ -69,10 +71,10 @@ class FlashScores:
             return [keys] * len(self.queries)
         return [k.min(keys, k.add(query, k.size(offset + 1))) for query in self.queries]
 
-    def scores(self, products: SSAValue, tile: SSAValue) -> SSAValue:
+    def scores(self, products: SSAValue, tile: SSAValue) -> Value:
         """The score of each product; one that is only scaled stays as it is, as `scale` does that."""
         if self.factor is not None:
-            return products
+            return value_of(products)
         k, rows = self.k, self.shape.rows
         per_row = self.shape.keys // 4  # accumulators of a thread in one of its rows
         keys = columns_of(per_row * 2 * rows, rows)
@@ -86,7 +88,7 @@ class FlashScores:
             more = [k.value(FragmentElementOp(fragments[row], place)) for fragments in read]
             product = k.value(FragmentElementOp(products, position))
             indices = [*self.batch, self.queries[row], k.add(first, key)]
-            scores += k.inline(self.op.score, [product, *more], indices)
+            scores.append(finished(self.op.score, product, more, len(indices), lambda axis: value_of(indices[axis])))
         return k.value(FragmentOp(scores))
 
     def _read(self, extra: tuple[Walk, SSAValue, SSAValue], first: SSAValue, offsets: Sequence[int]) -> list[SSAValue]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import BFloat16Type, f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.kernel.accumulators import ExponentialRowsOp, LimitColumnsOp, ReduceRowsOp, ScaleRowsOp
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.kernel.fragment import FillFragmentOp, FragmentElementOp, FragmentOp
+from mlirt.dialects.kernel.fragment import FillFragmentOp
 from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.simt import ShuffleOp
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores, WarpShape
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language import Value, kernel, value_of
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import element_at, fragment, shuffle_xor
 
 _QUAD = (1, 2)  # masks of the shuffles among the four threads that share a row
 
@@ -41,10 +42,10 @@ class Range:
 class Weighed:
     """The weights of a tile, the factors of what was summed before, and the largest scores and sums of the rows."""
 
-    weights: SSAValue
-    falls: list[SSAValue]
-    largest: SSAValue
-    total: SSAValue
+    weights: Value
+    falls: list[Value]
+    largest: Value
+    total: Value
 
 
 class FlashSoftmax(ABC):
@@ -65,10 +66,10 @@ class FlashSoftmax(ABC):
         return 2 * self.shape.rows
 
     @abstractmethod
-    def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
+    def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
         """The results plus weights times the values of a stage."""
 
-    def start(self, count: int) -> Sequence[SSAValue]:
+    def start(self, count: int) -> Sequence[Value]:
         """`count` results, the largest scores and the sums before the first tile."""
         k = self.k
         numbers = [k.constant(value, f32) for value in (0.0, float("-inf"), 0.0)]
@@ -79,68 +80,60 @@ class FlashSoftmax(ABC):
         return carried
 
     @kernel
-    def limited(self, score: SSAValue, scores: FlashScores, tile: Value, tiles: Range) -> SSAValue:
+    def limited(self, score: Value, scores: FlashScores, tile: Value, tiles: Range) -> Value:
         """Scores with -inf for keys that do not count."""
         if tiles.limited_from is not None and tile >= tiles.limited_from:
-            limits = self.k.value(FragmentOp(scores.limits()))
-            score = self.k.value(LimitColumnsOp(score, scores.first_key(tile), limits, self.shape.rows))
+            score = emit(LimitColumnsOp(score, scores.first_key(tile), fragment(scores.limits()), self.shape.rows))
         return score
 
-    def step(self, score: SSAValue, carried: list[SSAValue], scale: SSAValue, stage: Stage) -> list[SSAValue]:
+    def step(self, score: Value, carried: list[Value], scale: Value, stage: Stage) -> list[Value]:
         """The carried results, largest scores and sums with one tile of scores added."""
         results, largest, total = carried
         weighed = self.weigh(score, largest, total, scale)
         results = self.add_values(self.scaled(results, weighed.falls), weighed.weights, stage)
         return [results, weighed.largest, weighed.total]
 
-    def weigh(self, score: SSAValue, largest: SSAValue, total: SSAValue, scale: SSAValue) -> Weighed:
+    @kernel
+    def weigh(self, score: Value, largest: Value, total: Value, scale: Value) -> Weighed:
         """Exponentials of a tile of scores, and what they do to the running numbers of their rows."""
-        k = self.k
-        own = k.value(ReduceRowsOp(ReduceKind.MAX, score, self.shape.rows))
-        highest = [self._largest(self._element(largest, row), self._element(own, row)) for row in range(self.rows)]
-        shifts = [self._finite(value) for value in highest]
-        falls = [self._fall(self._element(largest, row), shifts[row], scale) for row in range(self.rows)]
-        weights = k.value(ExponentialRowsOp(score, k.value(FragmentOp(shifts)), scale, self.shape.rows))
-        accumulators = k.value(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.rows))
-        totals = [
-            k.value(math.FmaOp(self._element(total, row), falls[row], self._element(accumulators, row)))
-            for row in range(self.rows)
-        ]
-        return Weighed(weights, falls, k.value(FragmentOp(highest)), k.value(FragmentOp(totals)))
+        rows = range(self.rows)
+        own = emit(ReduceRowsOp(ReduceKind.MAX, score, self.shape.rows))
+        highest = [_largest(element_at(largest, row), element_at(own, row)) for row in rows]
+        # 0 is subtracted as long as there is no score above -inf.
+        shifts = [value_of(0.0 if one == float("-inf") else one) for one in highest]
+        falls = [_exp2((element_at(largest, row) - shift) * scale) for row, shift in enumerate(shifts)]
+        weights = emit(ExponentialRowsOp(score, fragment(shifts), scale, self.shape.rows))
+        sums = emit(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.rows))
+        totals = [emit(math.FmaOp(element_at(total, row), falls[row], element_at(sums, row))) for row in rows]
+        return Weighed(weights, falls, fragment(highest), fragment(totals))
 
-    def scaled(self, results: SSAValue, factors: list[SSAValue]) -> SSAValue:
+    @kernel
+    def scaled(self, results: Value, factors: Sequence[Value]) -> Value:
         """Results with each row times its factor."""
-        return self.k.value(ScaleRowsOp(results, self.k.value(FragmentOp(factors)), self.shape.rows))
+        return emit(ScaleRowsOp(results, fragment(factors), self.shape.rows))
 
-    def _element(self, fragment: SSAValue, position: int) -> SSAValue:
-        return self.k.value(FragmentElementOp(fragment, position))
+    @kernel
+    def normalized(self, results: Value, total: Value) -> Value:
+        """Results with each row over its sum."""
+        sums = [element_at(total, row) for row in range(self.rows)]
+        return self.scaled(results, [self._factor(_over_quad(arith.AddfOp, own)) for own in sums])
 
-    def _largest(self, before: SSAValue, own: SSAValue) -> SSAValue:
-        k = self.k
-        for mask in _QUAD:
-            own = k.value(arith.MaxnumfOp(own, k.value(ShuffleOp(own, mask))))
-        return k.value(arith.MaxnumfOp(before, own))
+    @kernel
+    def _factor(self, whole: Value) -> Value:
+        factor = 1.0 / whole
+        return value_of(factor if not self.zero_masked or whole > 0.0 else 0.0)
 
-    def _finite(self, largest: SSAValue) -> SSAValue:
-        """What is subtracted from scores: 0 as long as there is none above -inf."""
-        k = self.k
-        none = k.value(arith.CmpfOp(largest, k.constant(float("-inf"), f32), "oeq"))
-        return k.value(arith.SelectOp(none, k.constant(0.0, f32), largest))
 
-    def _fall(self, before: SSAValue, shift: SSAValue, scale: SSAValue) -> SSAValue:
-        """What earlier exponentials are multiplied with."""
-        k = self.k
-        return k.value(math.Exp2Op(k.value(arith.MulfOp(k.value(arith.SubfOp(before, shift)), scale))))
+def _over_quad(combine: Callable[[SSAValue, SSAValue], Operation], own: Value) -> Value:
+    """What the numbers of the threads that share a row combine to."""
+    for mask in _QUAD:
+        own = emit(combine(own, shuffle_xor(own, mask)))
+    return own
 
-    def normalized(self, results: SSAValue, total: SSAValue) -> SSAValue:
-        k, factors = self.k, list[SSAValue]()
-        for row in range(self.rows):
-            whole = self._element(total, row)
-            for mask in _QUAD:
-                whole = k.value(arith.AddfOp(whole, k.value(ShuffleOp(whole, mask))))
-            factor = k.value(arith.DivfOp(k.constant(1.0, f32), whole))
-            if self.zero_masked:
-                exists = k.value(arith.CmpfOp(whole, k.constant(0.0, f32), "ogt"))
-                factor = k.value(arith.SelectOp(exists, factor, k.constant(0.0, f32)))
-            factors.append(factor)
-        return self.scaled(results, factors)
+
+def _largest(before: Value, own: Value) -> Value:
+    return emit(arith.MaxnumfOp(before, _over_quad(arith.MaxnumfOp, own)))
+
+
+def _exp2(number: Value) -> Value:
+    return emit(math.Exp2Op(number))

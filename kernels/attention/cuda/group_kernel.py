@@ -60,7 +60,7 @@ class GroupKernel(FlashSoftmax):
         super().__init__(k, shape, element, thread, zero_masked)
         self.group_shape, self.columns, self.memory, self.group, self.thread = shape, columns, memory, group, thread
 
-    def results(self, tiles: Range, scores: FlashScores) -> SSAValue:
+    def results(self, tiles: Range, scores: FlashScores) -> Value:
         """The accumulators of the warpgroup's results."""
         k, memory = self.k, self.memory
         k.insert(MbarrierWaitOp(memory.queries_here, k.constant(0), k.constant(0)))
@@ -70,7 +70,7 @@ class GroupKernel(FlashSoftmax):
         return self.normalized(results, total)
 
     @kernel
-    def _one_after_the_other(self, tiles: Range, scores: FlashScores) -> tuple[SSAValue, SSAValue]:
+    def _one_after_the_other(self, tiles: Range, scores: FlashScores) -> tuple[Value, Value]:
         """`for each tile { scores; weights; results += weights * values }`."""
         results, largest, total = self.start(lines(self.columns) // 2)
         for tile in range(tiles.count):
@@ -82,7 +82,7 @@ class GroupKernel(FlashSoftmax):
         return results, total
 
     @kernel
-    def _overlapping(self, tiles: Range, scores: FlashScores) -> tuple[SSAValue, SSAValue]:
+    def _overlapping(self, tiles: Range, scores: FlashScores) -> tuple[Value, Value]:
         """The scores of a tile are under way before the values of the tile before it.
 
         scores of tile 0; weights
@@ -106,7 +106,7 @@ class GroupKernel(FlashSoftmax):
             largest, total, packed = added.largest, added.total, self._packed(added.weights)
         return emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
 
-    def _score(self, products: SSAValue, scores: FlashScores, tile: Value, tiles: Range) -> SSAValue:
+    def _score(self, products: SSAValue, scores: FlashScores, tile: Value, tiles: Range) -> Value:
         return self.limited(scores.scores(products, tile), scores, tile, tiles)
 
     @kernel
@@ -145,7 +145,7 @@ class GroupKernel(FlashSoftmax):
             results = k.value(WarpgroupMmaRegistersOp(self.kind, results, left, right, lines(self.columns)))
         return results
 
-    def add_values(self, results: SSAValue, weights: SSAValue, stage: Stage) -> SSAValue:
+    def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
         return self.k.value(WarpgroupAccumulatorsOp(self._start_values(results, self._packed(weights), stage)))
 
     @kernel

@@ -118,7 +118,7 @@ class AmxKernel(ConvolutionKernel):
     def write(self) -> None:
         k, tile = self.k, self.tile_shape
         memory = k.value(WorkerMemoryOp(i32, tile.length * tile.columns * LANES))
-        self.memory = self.code.named(memory, "memory")
+        self.memory = k.named(memory, "memory", keep=True)
         k.insert(AmxBeginOp(tile.rows, tile.columns, tile.pixels, self.depth))
         super().write()
         k.insert(AmxEndOp())

@@ -9,11 +9,12 @@ from xdsl.ir import Attribute
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import channels, dims, element_of, halo, halo_fill
 from mlirt.kernels.convolution.cpu.merged_parts import Parts
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of, indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _ROW, _PIXEL = 2, 3
@@ -100,7 +101,7 @@ def _parts(op: ConvolutionOp, inputs: int, outputs: int, depth: int, lanes: int)
 
 def _word(op: ConvolutionOp) -> int | None:
     """How many channels a step of the sum takes; None for elements that no tile multiplies."""
-    elements = element_of(op.input.type), element_of(op.kernel.type), accumulator_of(op.epilogue)
+    elements = element_of(op.input.type), element_of(op.kernel.type), accumulator_type(op.epilogue)
     if elements == (_UI8, i8, i32):
         return _FOUR
     return 1 if elements == (f32, f32, f32) else None

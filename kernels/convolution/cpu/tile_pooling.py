@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.window import WindowKind
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.kernel.tile import TileFillOp, tile_shape
-from mlirt.dialects.kernel.tile_pooling import TilePoolOp
+from mlirt.dialects.kernel.tile import tile_shape
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import element_of
-from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
+from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language.tile_words import fill, pool
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 
 _SPATIAL = (2, 3)
@@ -30,23 +29,24 @@ class TilePooling:
     rows: int
     columns: int
 
-    def start(self, code: TileCode, rows: int, columns: int) -> SSAValue:
+    @kernel
+    def start(self, rows: int, columns: int, lanes: int) -> Value:
         """A tile of windows of which nothing has been seen."""
-        number = float("-inf") if self.kind is WindowKind.MAX else 0.0
-        fill = TileFillOp(code.k.constant(number, f32), rows, columns, code.lanes)
-        return code.named(code.k.value(fill), "pooled")
+        pooled = fill(float("-inf") if self.kind is WindowKind.MAX else 0.0, rows, columns, lanes)
+        return pooled
 
-    def combine(self, code: TileCode, values: SSAValue, into: SSAValue) -> SSAValue:
+    @kernel
+    def combine(self, values: Value, into: Value) -> Value:
         """A tile of pixels, or of the pixels of a row by blocks of channels, taken up by the windows."""
-        high, wide = (tile_shape(tile.type)[:2] for tile in (values, into))
+        high, wide = [tile_shape(tile.type)[:2] for tile in (values, into)]
         window = [more // fewer for more, fewer in zip(high, wide, strict=True)]
-        kind = ReduceKind.MAX if self.kind is WindowKind.MAX else ReduceKind.ADD
-        return code.named(code.k.value(TilePoolOp(kind, values, into, window)), "pooled")
+        pooled = pool(ReduceKind.MAX if self.kind is WindowKind.MAX else ReduceKind.ADD, values, into, window)
+        return pooled
 
-    def factor(self, code: TileCode) -> SSAValue | None:
+    def factor(self) -> Value | None:
         """What sums are multiplied with."""
         is_mean = self.kind is WindowKind.AVERAGE
-        return code.k.scalar(1 / prod((self.rows, self.columns)), f32) if is_mean else None
+        return builder().scalar(1 / prod((self.rows, self.columns)), f32) if is_mean else None
 
 
 def tiles_can_pool(op: ConvolutionOp) -> bool:

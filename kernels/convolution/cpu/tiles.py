@@ -121,8 +121,8 @@ class ConvolutionKernel(TileRows):
         super().__init__(code, grid, tasks)
         self.geometry, self.shape, self.pooling = geometry, shape, pooling
         self.step = geometry.steps[3] * geometry.stride[1] if step is None else step
-        self.weights = code.named(weights, "w")
-        self.input = code.named(self.k.buffer(code.op.input, geometry.start), "x")
+        self.weights = code.k.named(weights, "w", keep=True)
+        self.input = code.k.named(self.k.buffer(code.op.input, geometry.start), "x", keep=True)
         self.panels_per_group = grid.panels // geometry.groups
         self.width = shape.blocks * geometry.lanes
 
@@ -190,16 +190,16 @@ class ConvolutionKernel(TileRows):
         code, across = self.code, pooling.columns
         block_out, valid = self.blocks_out(place.panel)
         first_line = place.row * pooling.rows
-        pooled = pooling.start(code, self.shape.pixels // across, self.shape.blocks)
+        pooled = pooling.start(self.shape.pixels // across, self.shape.blocks, code.lanes)
         for r in range(size("window_lines", pooling.rows)):
             line = first_line + r
             here = replace(place, row=line)
             accumulators = self._tile_accumulators(here, pixel, rows)
             values = code.through_epilogue(accumulators, self.spans(here, block_out, pixel), valid)
-            pooled = pooling.combine(code, values, pooled)
+            pooled = pooling.combine(values, pooled)
         windows = None if rows is None else rows // across
         window = pixel // across
-        code.finish(pooled, self.spans(place, block_out, window), windows, valid, pooling.factor(code), is_final=True)
+        code.finish(pooled, self.spans(place, block_out, window), windows, valid, pooling.factor(), is_final=True)
 
     @kernel
     def _tile_accumulators(self, place: Place, pixel: Index, rows: Value | None) -> Value:
@@ -233,7 +233,7 @@ class ConvolutionKernel(TileRows):
 
     def pixel_step(self) -> Index:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
-        return self.step if isinstance(self.step, int) else value_of(self.code.size("x_pixel", self.step))
+        return self.step if isinstance(self.step, int) else value_of(self.k.named_size("x_pixel", self.step))
 
     @kernel
     def _sum(

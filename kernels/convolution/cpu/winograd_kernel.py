@@ -25,7 +25,7 @@ from mlirt.kernels.lib.language.tile_words import (
     slot,
     transform,
 )
-from mlirt.kernels.lib.language.words import size, strided
+from mlirt.kernels.lib.language.words import place, size, strided
 
 _UNROLLED = 4
 _ROW = 2
@@ -39,10 +39,10 @@ class WinogradKernel:
     ) -> None:
         self.code, self.k, self.geometry, self.plan, self.pooling = code, code.k, geometry, plan, pooling
         self.scheme, self.shape, self.lanes = plan.cut.scheme, plan.cut.shape, plan.image.lanes
-        self.memory = code.named(memory, "memory")
+        self.memory = code.k.named(memory, "memory", keep=True)
         names = ("across", "input_point", "input_block")
         self.across, self.input_point, self.input_block = (
-            value_of(code.size(name, getattr(plan, name))) for name in names
+            value_of(code.k.named_size(name, getattr(plan, name))) for name in names
         )
 
     def write_transform(self) -> None:
@@ -52,8 +52,8 @@ class WinogradKernel:
 
     def write(self, packed: Packed) -> None:
         """The kernel of what is left: for each task transform its patches, unless it is done, multiply, and back."""
-        weights = self.code.named(self.k.weights(packed, "transformed weights"), "w")
-        build(self.k, self._tasks, value_of(weights))
+        weights = self.k.named(self.k.weights(packed, "transformed weights"), "w", keep=True)
+        build(self.k, self._tasks, weights)
         self.k.finish(self.code.op)
 
     @kernel
@@ -212,7 +212,7 @@ class WinogradKernel:
                 accumulators = load_patch(self.memory, at, (patch_row, output_point), (edge, edge, self.lanes), None)
                 result = transform(accumulators, self.scheme.output_matrix)
                 block_out = first_block + block
-                lane = Span(self.k.constant(0), lane=1)
+                lane = Span(place(0), lane=1)
                 spans = [Span(n), Span(block_out), Span(row, row=rows), Span(pixel, column=pixels), lane]
                 left = self._left(row, pixel, 0)
                 if self.pooling is not None:
@@ -230,8 +230,8 @@ class WinogradKernel:
         """Put a patch that lies at `spans` through the epilogue and store its windows, of which whole ones are left."""
         code, edge = self.code, self.scheme.result
         values = code.through_epilogue(result, spans, None)
-        windows = pooling.start(code, edge // pooling.rows, edge // pooling.columns)
-        pooled = pooling.combine(code, values, windows)
+        windows = pooling.start(edge // pooling.rows, edge // pooling.columns, self.lanes)
+        pooled = pooling.combine(values, windows)
         batch, block, rows, pixels, lane = spans
         row, pixel = value_of(rows.start) // pooling.rows, value_of(pixels.start) // pooling.columns
         rows_left, valid = None, None
@@ -239,4 +239,4 @@ class WinogradKernel:
             rows_left = left[0] // pooling.rows
             valid = left[1] // pooling.columns * self.lanes
         at = [batch, block, Span(row, row=rows.row), Span(pixel, column=pixels.column), lane]
-        code.finish(pooled, at, rows_left, valid, pooling.factor(code), is_final=True)
+        code.finish(pooled, at, rows_left, valid, pooling.factor(), is_final=True)

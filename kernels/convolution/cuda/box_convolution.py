@@ -103,10 +103,10 @@ class BoxConvolution:
             boxes.copied,
             boxes.lines,
             self.kind.line,
-            large_extras(op, op.extras),
+            large_extras(op),
             result_width(op),
             scalar_operations(op),
-            bytes_ahead(op, op.extras) if self._is_row else 0,
+            bytes_ahead(op) if self._is_row else 0,
             device=self.lowering.target.gpu,
         )
 
@@ -158,8 +158,7 @@ class BoxConvolution:
         assert boxes is not None
         k = self.lowering.kernel("convolution")
         width = width_of_results(op, tile.own_tile, self.counts[0])
-        operands = list(op.extras), list(op.access)
-        epilogue = RowEpilogue(k, op, operands, ResultShape((), (0, 2, 3), (1,)), self.lowering, width)
+        epilogue = RowEpilogue(k, op, ResultShape((), (0, 2, 3), (1,)), self.lowering, width)
         maps = [self._map(k, boxes, number, buffer) for number in range(len(boxes.boxes))]
         right = filters(k, op.kernel, partial(self._packed, boxes), kind, self.lowering, (tile.columns, width))
         rows = BoxRows(k, boxes, *self.pixels)

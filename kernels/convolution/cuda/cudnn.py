@@ -67,7 +67,7 @@ def _epilogue(op: ConvolutionOp, lowering: Lowering) -> LibraryEpilogue | None:
     """What the library would do with the accumulators; None where it has none such, or the build does not allow it."""
     if CUDNN not in lowering.target.features or not _is_plain(op, lowering):
         return None
-    found = library_epilogue(op, list(op.extras), list(op.access))
+    found = library_epilogue(op)
     if found is None or found.activation is LibraryActivation.GELU_TANH:
         return None
     if found.bias is None or found.access is None:

@@ -29,6 +29,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.depthwise_nest import CHANNEL, ROW, depthwise_nest
 from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.epilogue import store_finished
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.words import cast, constant, extent, is_inside, parallel, static_range
 from mlirt.kernels.lib.loops.loop_nest import NestCode
@@ -168,7 +169,7 @@ class _Depthwise:
                 at = [*loops]
                 at[self.place] = first + result
                 if result == 0 or fits or at[self.place] < self.width:
-                    self._finish(at, total)
+                    store_finished(self.op.epilogue, self.code, 1, total, at)
 
     @kernel
     def _accumulators(self, loops: Sequence[Value], first: Value) -> list[Value]:
@@ -218,14 +219,6 @@ class _Depthwise:
         channel = self.code.original(CHANNEL, loops)
         loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
         return cast(k.ready(loaded), element_of(self.op.kernel.type), self.accumulator_type)
-
-    def _finish(self, at: Sequence[SSAValue], total: SSAValue) -> None:
-        """The epilogue of one result."""
-        k, code, count = self.k, self.code, len(self.op.extras)
-        scalars = [k.typed(total, self.accumulator_type), *(code.load(1 + position, at) for position in range(count))]
-        indices = [code.original(axis, at) if axis else k.constant(0) for axis in range(rank(self.op.output.type))]
-        (value,) = k.inline(self.op.epilogue, scalars, indices)
-        code.store(value, 1 + count, at)
 
 
 __all__ = ["lower"]

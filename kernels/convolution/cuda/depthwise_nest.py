@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.tensor_types import dims
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, affine, collapse
+from mlirt.kernels.lib.epilogue import extra_operands
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -19,9 +20,8 @@ def depthwise_nest(op: ConvolutionOp, lowering: Lowering) -> Nest:
     space, places = dims(op.output.type), lowering.placements
     spatial = frozenset(range(ROW, len(space)))
     steps = tuple(0 if axis in spatial else step for axis, step in enumerate(places[op.input].strides))
-    extras = [affine(value, places[value], one, len(space)) for value, one in zip(op.extras, op.access, strict=True)]
-    nest = Nest.of(space, [Affine(op.input, steps), *extras, whole(op.output, lowering)]).ordered(-1)
-    return collapse(nest, frozenset({CHANNEL, *spatial}))
+    operands = [Affine(op.input, steps), *extra_operands(op, places), whole(op.output, lowering)]
+    return collapse(Nest.of(space, operands).ordered(-1), frozenset({CHANNEL, *spatial}))
 
 
 __all__ = ["CHANNEL", "ROW", "depthwise_nest"]

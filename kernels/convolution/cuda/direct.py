@@ -30,7 +30,8 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
-from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise, map_region
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise
+from mlirt.kernels.lib.epilogue import extra_operands, finished_fragment
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import Access, fragment, load_fragment, store_fragment, zeros
@@ -45,7 +46,7 @@ from mlirt.kernels.lib.language.words import (
     place,
     static_range,
 )
-from mlirt.kernels.lib.loops.loop_nest import Affine, affine, direct
+from mlirt.kernels.lib.loops.loop_nest import Affine, direct
 from mlirt.kernels.lib.nests.taps import Axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -174,8 +175,7 @@ class _Direct:
         self.outer_taps = prod(axis.known_size for axis in block.outer)
         self.weights = k.weights(lowering.packed(op.kernel, partial(_packed, block.channels)), "weights")
         places = lowering.placements
-        space = len(self.sizes)
-        self.extras = [affine(v, places[v], one, space) for v, one in zip(op.extras, op.access, strict=True)]
+        self.extras = extra_operands(op, places)
         self.result = direct(op.output, places[op.output])
         self.pointers = [k.buffer(one.value, one.offset) for one in (*self.extras, self.result)]
 
@@ -254,7 +254,7 @@ class _Direct:
                 values.append(self.k.value(LoadOp(memory, [index], [1])))
             else:
                 values.append(load_fragment(memory, index, self._access(step, left)))
-        made = map_region(self.k, self.op.epilogue, values, element_of(self.op.output.type), channels)
+        made = finished_fragment(self.op.epilogue, values, element_of(self.op.output.type), channels)
         index, step = self._index(self.result, at), self.result.steps[CHANNEL]
         store_fragment(made, self.pointers[-1], value_of(index), self._access(step, left))
 

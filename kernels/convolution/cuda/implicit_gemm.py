@@ -110,7 +110,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         return left, right
 
     operands = Operands(not half, True, (True, not half or window.wide > 1), make)
-    epilogue = Epilogue(op, list(op.extras), list(op.access), row_axis=1)
+    epilogue = Epilogue(op, row_axis=1)
     indices = partial(_indices, found.sizes[0], dims(op.output.type)[0], window)
     lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
     return True

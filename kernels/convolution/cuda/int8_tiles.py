@@ -59,7 +59,7 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
         return {}
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
     moves = lowering.target.gpu.moves
-    more = results * (moves.int8_result + moves.int8_extra * large_extras(op, op.extras))
+    more = results * (moves.int8_result + moves.int8_extra * large_extras(op))
     return {name: cost + more for name, cost in found.problem.estimates().items()}
 
 
@@ -80,7 +80,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         return left, MatrixLoader(k, matrix, tiles.right, *at, place.column)
 
     operands = Operands(left_by_depth=False, right_by_depth=False, are_async=(pixels.is_async, True), make=make)
-    epilogue = Epilogue(op, list(op.extras), list(op.access))
+    epilogue = Epilogue(op)
 
     def indices(
         k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue

@@ -90,7 +90,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         return left, right
 
     operands = Operands(not half, True, (True, not half), make)
-    epilogue = Epilogue(op, list(op.extras), list(op.access), row_axis=1)
+    epilogue = Epilogue(op, row_axis=1)
     borders = frozenset(range(1, len(dims(op.output.type))))
     places = partial(_indices, found, dims(op.output.type)[0])
     whole = all(axis.is_whole for axis in axes)

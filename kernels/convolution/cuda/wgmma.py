@@ -92,10 +92,10 @@ def work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         1,
         depth_steps(weights.shape, kind),
         may_split=True,
-        extras=large_extras(op, op.extras),
+        extras=large_extras(op),
         operations=scalar_operations(op),
         width=result_width(op),
-        ahead=bytes_ahead(op, op.extras),
+        ahead=bytes_ahead(op),
         line=kind.line,
         device=lowering.target.gpu,
     )
@@ -175,7 +175,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
     axes = range(2, rank(op.output.type))
     shape = ResultShape((), (0, *axes), (1,))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
+    epilogue = RowEpilogue(k, op, shape, lowering, width)
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows, kind)
     right = filters(k, op.kernel, partial(packed_by_taps, kind.depth), kind, lowering, (tile.columns, width))

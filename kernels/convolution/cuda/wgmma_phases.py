@@ -136,7 +136,7 @@ def _work(op: ConvolutionOp, found: Deconvolution, lowering: Lowering) -> GroupW
         found.remainders,
         found.steps,
         may_split=False,
-        extras=large_extras(op, op.extras),
+        extras=large_extras(op),
         operations=scalar_operations(op),
         width=result_width(op),
         line=found.kind.line,
@@ -148,7 +148,7 @@ def _build(op: ConvolutionOp, found: Deconvolution, tile: GroupTile, lowering: L
     kind = found.kind
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, found.columns)
     shape = ResultShape((), (0, *range(2, rank(op.output.type))), (1,))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
+    epilogue = RowEpilogue(k, op, shape, lowering, width)
     left = _SharedWindows(k, found.images, tile.rows, found.window, kind.line)
     dilations = tuple(dilation for _, dilation, _, _ in op.spatial())
     packed = lowering.packed(op.kernel, partial(_packed, found.axes, dilations, kind.depth, width))

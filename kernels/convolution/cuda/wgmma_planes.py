@@ -74,7 +74,7 @@ def _has_planes(op: ConvolutionOp, lowering: Lowering) -> bool:
     starts = [lowering.placements[op.output].offset, steps[0] * width, steps[1] * width, pixels * width]
     aligned = all(is_multiple(one, _MIN_PIECE) for one in starts)
     is_planar = aligned and steps[-1] == 1 and steps[1] != 1 and isinstance(pixels, int)
-    return is_planar and is_joined(op, list(op.extras), list(op.access), _shape(op), lowering)
+    return is_planar and is_joined(op, _shape(op), lowering)
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
@@ -82,7 +82,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     assert kind is not None
     assert weights is not None
     k = lowering.kernel("convolution")
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), _shape(op), lowering)
+    epilogue = RowEpilogue(k, op, _shape(op), lowering)
     left = _channels(k, op.kernel, tile.rows, kind, lowering)
     right = _pixels(k, op, wgmma.images_of(op, lowering), tile.columns, kind)
     batch, pixels = _images_and_pixels(op)

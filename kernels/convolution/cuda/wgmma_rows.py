@@ -95,10 +95,10 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         1,
         _steps(rows),
         True,
-        extras=large_extras(op, op.extras),
+        extras=large_extras(op),
         operations=scalar_operations(op),
         width=result_width(op),
-        ahead=bytes_ahead(op, op.extras),
+        ahead=bytes_ahead(op),
         line=rows.kind.line,
         device=lowering.target.gpu,
     )
@@ -115,7 +115,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
     axes = range(2, rank(op.output.type))
     shape = ResultShape((), (0, *axes), (1,))
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
+    epilogue = RowEpilogue(k, op, shape, lowering, width)
     left = WindowSource(k, rows.as_images(op, buffer), tile.rows, rows.window(op), rows.kind.line)
     right = filters(k, op.kernel, rows.packed, rows.kind, lowering, (tile.columns, width))
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(rows))

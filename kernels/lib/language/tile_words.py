@@ -13,6 +13,7 @@ from mlirt.dialects.kernel.core import ParallelOp, ReduceKind, ReduceOp, YieldOp
 from mlirt.dialects.kernel.tile import TileFillOp, TileForEachOp, TileTransformOp
 from mlirt.dialects.kernel.tile_loads import TileLoadOp, TileLoadPatchOp, TileLoadTransposedOp
 from mlirt.dialects.kernel.tile_packed import TileLoadPackedOp, TileMultiplyAddPackedOp
+from mlirt.dialects.kernel.tile_pooling import TileMapOp, TilePoolOp
 from mlirt.dialects.kernel.tile_products import (
     FOUR,
     TileCombineOp,
@@ -27,8 +28,8 @@ from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
     "combine", "elements", "fill", "lane_loop", "lane_reduction", "load", "load_packed", "load_patch",
-    "load_transposed", "multiply_add", "multiply_add_int8", "multiply_add_lanes", "multiply_add_packed", "prefetch",
-    "share", "slot", "tasks", "transform", "worker_memory",
+    "load_transposed", "map_elements", "multiply_add", "multiply_add_int8", "multiply_add_lanes",
+    "multiply_add_packed", "pool", "prefetch", "share", "slot", "tasks", "transform", "worker_memory",
 ]  # fmt: skip
 
 
@@ -218,6 +219,22 @@ def lane_reduction(
     with k.inside(op.body.block):
         k.insert(YieldOp(operands=[[element(value_of(op.body.block.args[0]))]]))
     return emit(op)
+
+
+def map_elements(function: Callable[..., Value], tile: SSAValue, valid: SSAValue | None = None) -> Value:
+    """A function of each element of a tile, its row, column and lane, as a tile of the same shape.
+
+    With `valid` it is that of the first so many elements of each row, and what others become is left open.
+    """
+    op, k = TileMapOp(tile, valid), builder()
+    with k.inside(op.body.block):
+        k.insert(YieldOp(operands=[[function(*map(value_of, op.body.block.args))]]))
+    return emit(op)
+
+
+def pool(kind: ReduceKind, tile: SSAValue, into: SSAValue, window: Sequence[int]) -> Value:
+    """A tile of windows, into each of which the elements of another tile in it are combined."""
+    return emit(TilePoolOp(kind, tile, into, window))
 
 
 def elements(

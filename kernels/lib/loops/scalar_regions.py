@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, Region
+from xdsl.ir import Region
 
 from mlirt.dialects.fused.fused_op import IndexOp
 
@@ -12,9 +12,4 @@ def indices_in(region: Region) -> frozenset[int]:
     return frozenset(inner.dim.value.data for inner in region.block.ops if isinstance(inner, IndexOp))
 
 
-def accumulator_of(region: Region) -> Attribute:
-    """The type in which an op with this epilogue accumulates."""
-    return region.block.args[0].type
-
-
-__all__ = ["accumulator_of", "indices_in"]
+__all__ = ["indices_in"]

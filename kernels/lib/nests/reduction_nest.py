@@ -7,19 +7,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.fused.reduction import ReductionKind, neutral
+from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
+from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp, neutral
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_name, rank
 from mlirt.kernels.lib.builder.kernel_builder import Extent
+from mlirt.kernels.lib.epilogue import extra_operands, store_finished
 from mlirt.kernels.lib.language import Value, build, kernel
-from mlirt.kernels.lib.language.nest_words import masked, original_indices
-from mlirt.kernels.lib.language.words import Box, constant, extent, inline, parallel, reduction
+from mlirt.kernels.lib.language.nest_words import original_indices
+from mlirt.kernels.lib.language.words import Box, constant, extent, parallel, reduction
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of, indices_in
+from mlirt.kernels.lib.loops.rows import whole
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 # Sums of as many elements are sums of parts, of about so many: a lane that adds up more of them rounds too often.
@@ -39,26 +44,25 @@ Body = Callable[[Sequence[SSAValue], Sequence[SSAValue]], Value]
 class Accumulation:
     """`result[p..] = epilogue(combine over r.. of body(inputs..), extras..)`; all accesses go over p.. and r.. ."""
 
+    op: MatmulOp | PackedMatmulOp | ReductionOp
     kind: ReductionKind
     reduced: tuple[Dim, ...]
     inputs: Sequence[Affine]
-    extras: Sequence[Affine]
-    result: Affine
     body: Body
-    epilogue: Region
     indices_in_body: frozenset[int] = frozenset()
 
     @property
     def needed(self) -> frozenset[int]:
         """The dimensions whose indices the regions ask for."""
-        return self.indices_in_body | indices_in(self.epilogue)
+        return self.indices_in_body | indices_in(self.op.epilogue)
 
 
-def lower_accumulation(op: Operation, job: Accumulation, family: str, lowering: Lowering) -> None:
+def lower_accumulation(job: Accumulation, family: str, lowering: Lowering) -> None:
     """Launch the kernel of an op."""
-    output = job.result.value
+    op, output = job.op, job.op.output
     border = rank(output.type)
-    operands = [*job.inputs, *(_stretched(one, len(job.reduced)) for one in (*job.extras, job.result))]
+    kept = (*extra_operands(op, lowering.placements), whole(output, lowering))
+    operands = [*job.inputs, *(_stretched(one, len(job.reduced)) for one in kept)]
     k = lowering.kernel(family)
     nest = Nest.of([*dims(output.type), *job.reduced], operands).ordered(-1, 0, border)
     if k.is_cuda:  # neighbouring threads take neighbouring elements
@@ -67,7 +71,7 @@ def lower_accumulation(op: Operation, job: Accumulation, family: str, lowering: 
     code = NestCode(k, nest)
     inner = code.split(border)[1]
     is_cut = not k.is_cuda and not job.needed & set(range(border, border + len(job.reduced)))
-    cut = _part_axis(job.kind, accumulator_of(job.epilogue), inner) if is_cut else None
+    cut = _part_axis(job.kind, accumulator_type(op.epilogue), inner) if is_cut else None
     build(k, _accumulate, job, code, border, cut)
     k.finish(op)
 
@@ -75,7 +79,7 @@ def lower_accumulation(op: Operation, job: Accumulation, family: str, lowering: 
 @kernel
 def _accumulate(job: Accumulation, code: NestCode, border: int, cut: int | None) -> None:
     """`for each p..: combine over r.. of body(inputs); epilogue; store`."""
-    output, type_, count = job.result.value, accumulator_of(job.epilogue), len(job.inputs)
+    type_, count = accumulator_type(job.op.epilogue), len(job.inputs)
     (outer, inner), width = code.split(border), border + len(job.reduced)
     start = constant(neutral(job.kind, element_name(type_)), type_)
     for loops in parallel(outer):
@@ -91,11 +95,7 @@ def _accumulate(job: Accumulation, code: NestCode, border: int, cut: int | None)
             total = _sum_of_parts(inner, cut, start, len(here), element)
         else:
             total = reduction(ReduceKind(job.kind.value), Box(inner), start, element) if inner else element([])
-        extras = [code.load(count + one, here) for one in range(len(job.extras))]
-        indices = original_indices(code, job.needed, here, border, loops[0])
-        (value,) = inline(job.epilogue, [total, *extras], indices)
-        stored = masked(value, output.type, lambda axis: code.original(axis, here))
-        code.store(stored, count + len(extras), here)
+        store_finished(job.op.epilogue, code, count, total, here)
 
 
 def _part_axis(kind: ReductionKind, accumulator: Attribute, extents: Sequence[Dim]) -> int | None:

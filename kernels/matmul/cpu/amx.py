@@ -66,7 +66,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
     k = lowering.kernel("matmul")
     need_features(k.function, AMX | {"avx512vnni"} & lowering.target.special)
     kernel = AmxTileKernel(k, op, product, tile)
-    panels = kernel.named(k.weights(packed, "panels"), "panels")
+    panels = k.named(k.weights(packed, "panels"), "panels", keep=True)
     kernel.write(PackedAtBuild(panels), packs=False)
     k.finish(op)
     return True
@@ -82,7 +82,7 @@ class AmxTileKernel(TileKernel):
     def write(self, panels: Panels, packs: bool) -> None:
         k, tile = self.k, self.registers
         memory = k.value(WorkerMemoryOp(i32, tile.length * tile.columns * LANES))
-        self.memory = self.named(memory, "memory")
+        self.memory = k.named(memory, "memory", keep=True)
         k.insert(AmxBeginOp(tile.rows, tile.columns, tile.pixels, ROW_BYTES))
         super().write(panels, packs)
         k.insert(AmxEndOp())

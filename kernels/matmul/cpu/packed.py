@@ -6,11 +6,11 @@ from functools import partial
 
 from xdsl.dialects.builtin import f32
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.packed_codes import WORD_BITS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.packed_tile_kernel import FEW_ROWS, PackedPanels, PackedTileKernel
@@ -34,7 +34,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     depth = op.depth
     if lowering.placements[op.output].strides[-1] != 1 or not isinstance(depth, int):
         return False
-    if element_of(op.lhs.type) != f32 or accumulator_of(op.epilogue) != f32:
+    if element_of(op.lhs.type) != f32 or accumulator_type(op.epilogue) != f32:
         return False
     if any(lowering.known(value) is None for value in (op.codes, op.scale, op.zero)):
         return False
@@ -63,7 +63,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     else:
         tasks = product_of(product.batches) * kernel.panels * kernel.blocks
         memory = k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32)
-        kernel.write_packed(kernel.named(memory, "panels"))
+        kernel.write_packed(kernel.k.named(memory, "panels", keep=True))
     k.finish(op)
     return True
 

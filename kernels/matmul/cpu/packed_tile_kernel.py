@@ -50,10 +50,6 @@ class PackedPanels:
         return _BYTES_DEEP if self.bits == 8 else codes_per_word(self.bits)
 
     @property
-    def step_bytes(self) -> int:
-        return self.step * self.bits // 8
-
-    @property
     def blocks(self) -> int:
         return -(-self.depth // self.block)
 

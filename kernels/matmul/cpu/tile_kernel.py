@@ -13,7 +13,7 @@ from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.kernel.tile_products import FOUR
 from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim
-from mlirt.kernels.lib.cpu.register_tiles.named_code import NamedCode
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
     elements,
@@ -23,8 +23,7 @@ from mlirt.kernels.lib.language.tile_words import (
     share,
     slot,
 )
-from mlirt.kernels.lib.language.words import Strided, ceil_div, constant, size, strided
-from mlirt.kernels.lib.loops.scalar_regions import indices_in
+from mlirt.kernels.lib.language.words import Strided, ceil_div, constant, place, size, strided
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.product import Product, Walk
@@ -55,7 +54,7 @@ class Vectors:
 Panels = Callable[["TileKernel", Index, Value, Place], Vectors]
 
 
-class TileKernel(NamedCode):
+class TileKernel:
     """A kernel under construction. Each (batch, panel) pair is cut into `blocks` tasks of consecutive row tiles."""
 
     def __init__(
@@ -68,14 +67,14 @@ class TileKernel(NamedCode):
         blocks: Dim | None,
         word: int = 1,
     ) -> None:
-        super().__init__(k)
-        self.op, self.product, self.shape, self.lanes, self.word = op, product, shape, lanes, word
+        k.keeps_names = True
+        self.k, self.op, self.product, self.shape, self.lanes, self.word = k, op, product, shape, lanes, word
         self.width = shape.width(lanes)
         self.panels = ceil_div(product.columns, self.width)
         self.row_tiles = ceil_div(product.rows, shape.rows)
         self.blocks = self.row_tiles if blocks is None else blocks
         self.exact = isinstance(product.columns, int) and product.columns % self.width == 0
-        self.lhs = self.named(k.buffer(product.lhs.value, product.lhs.offset), "a")
+        self.lhs = k.named(k.buffer(product.lhs.value, product.lhs.offset), "a", keep=True)
         self._steps: dict[Walk, list[Index]] = {}
 
     def write(self, panels: Panels, packs: bool) -> None:
@@ -215,8 +214,13 @@ class TileKernel(NamedCode):
             row, column = place.row + i, place.column + vector * self.lanes
             position = [*place.batches, row, column, lane]
             extras = [self._memory(walk)[position] for walk in self.product.extras]
-            indices = [self.k.index(one) for one in self._indices(place, row, column, lane)]
-            (result,) = self.k.inline(self.op.epilogue, [element, *extras], indices)
+            *outer, columns = self.product.axes
+            loops = {axis: at for group, at in zip(outer, [*place.batches, row], strict=False) for axis in group}
+
+            def index(axis: int) -> Index:
+                return loops[axis] if axis in loops else column + lane
+
+            result = finished(self.op.epilogue, element, extras, columns[0] + 1, index)
             self._memory(self.product.out)[position] = result
 
     def _memory(self, walk: Walk) -> Strided:
@@ -225,16 +229,6 @@ class TileKernel(NamedCode):
         *steps, column, _ = self.steps(walk)
         return strided(memory, *steps, column, column)
 
-    @kernel
-    def _indices(self, place: Place, row: Value, column: Value, lane: Value) -> Sequence[Index]:
-        """The index along each dimension of the result that the epilogue asks for; others are never looked at."""
-        needed, axes = indices_in(self.op.epilogue), self.product.axes
-        indices = {axis: column for axis in range(axes[-1][0] + 1)}
-        for loop, group in enumerate(axes[:-1]):
-            indices |= {axis: [*place.batches, row][loop] for axis in needed.intersection(group)}
-        indices |= {axis: column + lane for axis in needed.intersection(axes[-1])}
-        return [indices[axis] for axis in sorted(indices)]
-
     def steps(self, walk: Walk) -> list[Index]:
         """The strides along batches, rows, columns and the sum, as arguments where they are not part of the code."""
         if walk not in self._steps:
@@ -242,11 +236,7 @@ class TileKernel(NamedCode):
             self._steps[walk] = [step if isinstance(step, int) else value_of(step) for step in strides]
         return self._steps[walk]
 
+    @kernel
     def address(self, indices: Sequence[Index], steps: Sequence[Index]) -> Value:
         """The sum of index times stride."""
-        k = self.k
-        total = k.constant(0)
-        for index, step in zip(indices, steps, strict=True):
-            if step != 0:
-                total = k.add(total, k.mul(index, step))
-        return value_of(total)
+        return place(sum([index * step for index, step in zip(indices, steps, strict=True)]))

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import element_of, element_type
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
 from mlirt.kernels.matmul.cpu.panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
@@ -51,7 +51,7 @@ def multiplies_int8(op: MatmulOp) -> bool:
 
 
 def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
-    return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_of(op.epilogue)
+    return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_type(op.epilogue)
 
 
 def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word: int = 1) -> bool:
@@ -71,7 +71,7 @@ def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word
     if word > 1:
         need_features(k.function, INT8_PRODUCTS & lowering.target.special)
     kernel = TileKernel(k, op, product, shape, lanes_of(lowering), None, word)
-    weights = kernel.named(k.weights(packed, "panels"), "panels")
+    weights = k.named(k.weights(packed, "panels"), "panels", keep=True)
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
     return True
@@ -104,7 +104,7 @@ def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
     else:
         kernel = TileKernel(k, op, product, shape, lanes_of(lowering), blocks)
         tasks = product_of(product.batches) * kernel.panels * blocks
-        memory = kernel.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels")
+        memory = k.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels", keep=True)
         kernel.write(PackedByWorker(rhs, memory), packs=True)
     k.finish(op)
     return True

@@ -84,7 +84,7 @@ def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
     """What the library would be asked; None where it has no such product, or the build does not allow it."""
     if CUBLAS_LT not in lowering.target.features or not _has_elements(op):
         return None
-    epilogue = library_epilogue(op, list(op.extras), list(op.access))
+    epilogue = library_epilogue(op)
     if epilogue is None or not _has_bias(op, epilogue, lowering):
         return None
     placed = _matrices(op, lowering)

@@ -13,19 +13,20 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.packed_codes import WORD_BITS
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_of, is_half, rank
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
+from mlirt.kernels.lib.epilogue import store_finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.simt_words import Access, block_id, element_at, load_fragment, shuffle_xor, thread_id
 from mlirt.kernels.lib.language.words import cast, constant, size, static_range
 from mlirt.kernels.lib.language.words import place as value_at
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _WHOLE = float(1 << 23)
 def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     depth, bits, block = op.depth, op.bits.value.data, op.block.value.data
     per_word = WORD_BITS // bits
-    if not isinstance(depth, int) or (block % per_word and block < depth) or accumulator_of(op.epilogue) != f32:
+    if not isinstance(depth, int) or (block % per_word and block < depth) or accumulator_type(op.epilogue) != f32:
         return False
     if not (element_of(op.lhs.type) == f32 or is_half(element_of(op.lhs.type))):
         return False
@@ -122,11 +123,9 @@ class _RowsKernel:
         self.codes = k.weights(packed, "codes")
         self.scale, self.zero = (value_of(k.buffer(value, places[value].offset)) for value in (op.scale, op.zero))
         steps = places[op.lhs].strides
-        self.epilogue = Epilogue(op, list(op.extras), list(op.access))
         last = rank(op.output.type) - 1
-        nest = self.epilogue.nest(
-            lowering, frozenset({last}), [Affine(op.lhs, (*steps[:-1], 0), places[op.lhs].offset)]
-        )
+        lhs = Affine(op.lhs, (*steps[:-1], 0), places[op.lhs].offset)
+        nest = Epilogue(op).nest(lowering, frozenset({last}), [lhs])
         self.code = NestCode(k, nest)
         self.outer = [extent for extent, group in zip(nest.extents, nest.groups, strict=True) if last not in group]
         self.has_columns = len(self.outer) < len(nest.extents)  # a loop of length 1 is none
@@ -234,7 +233,8 @@ class _RowsKernel:
     @kernel
     def _store(self, total: Value, row: Value, place: Sequence[Value], column: Value) -> None:
         if column < self.shape.columns and row < size("rows", self.shape.rows):
-            self.epilogue.write(self.k, self.code, total, [*place, column] if self.has_columns else place)
+            at = [*place, column] if self.has_columns else place
+            store_finished(self.op.epilogue, self.code, 0, total, at)
 
 
 def _with(totals: Sequence[Sequence[Value]], number: int, each: int, total: Value) -> list[list[Value]]:

@@ -142,7 +142,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
         make=make,
     )
     width = rank(op.output.type)
-    epilogue = Epilogue(op, list(op.extras), list(op.access))
+    epilogue = Epilogue(op)
     borders = frozenset({width - 2, width - 1})
     lower_product(plan, operands, epilogue, borders, partial(_indices, width), lowering, "matmul")
     return True

@@ -117,7 +117,7 @@ def _work(op: MatmulOp, lowering: Lowering) -> GroupWork | None:
     piece = kind.depth if factors[1].by_depth else 1
     return GroupWork.of(
         *(rows, columns, batch, depth, kind, lowering, piece),
-        *(large_extras(op, op.extras), result_width(op), scalar_operations(op), bytes_ahead(op, op.extras)),
+        *(large_extras(op), result_width(op), scalar_operations(op), bytes_ahead(op)),
     )
 
 
@@ -191,7 +191,7 @@ def _build(op: MatmulOp, tile: GroupTile, lowering: Lowering) -> None:
     shape = ResultShape((), axes, (last,)) if not batch else ResultShape(axes[:-1], axes[-1:], (last,))
     k = lowering.kernel("matmul")
     width = width_of_results(op, tile, columns) if right.in_fragment_order else WIDTH
-    epilogue = RowEpilogue(k, op, (list(op.extras), list(op.access)), shape, lowering, width)
+    epilogue = RowEpilogue(k, op, shape, lowering, width)
     sizes = GroupSizes(rows, columns, batch, ceil_div(depth, kind.depth))
     left = left.joined(rows) if left.batch and not batch else left
     sources = left.source(k, tile.rows), right.source(k, tile.columns)

@@ -17,8 +17,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
-from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import Stride

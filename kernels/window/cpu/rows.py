@@ -19,18 +19,20 @@ from typing import Any
 
 from xdsl.dialects.builtin import f32
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.symbolic import Dim, floor_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import Places
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
-from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, inline, place, prod, static_range, strided
+from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, place, prod, static_range, strided
 from mlirt.kernels.lib.loops.block_lanes import lane_axes
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of, indices_in
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.nests.taps import Axis, AxisCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.window.combination import Combination
@@ -240,8 +242,8 @@ class _Rows:
             more = [[(part.first, step), (lane, step)] for step in steps]
             extras = [code.load(number, part.outer, moved) for number, moved in enumerate(more, 1)]
             here = [*part.outer, part.first + lane]
-            indices = [code.original(axis, here) for axis in range(rank(op.output.type))]
-            (value,) = inline(op.epilogue, [total, *extras], indices)
+            axes = rank(op.output.type)
+            value = finished(op.epilogue, total, extras, axes, lambda axis: code.original(axis, here))
             code.store(value, outputs, part.outer, [(part.first, 1), (lane, 1)])
 
     @kernel
@@ -257,7 +259,7 @@ class _Rows:
     @kernel
     def _mean(self, total: Value, part: _Part, lane: Value) -> Value:
         """The sum of a window divided by the number of its cells."""
-        axes, accumulator = [*self.across, self.along], accumulator_of(self.op.epilogue)
+        axes, accumulator = [*self.across, self.along], accumulator_type(self.op.epilogue)
         ends = [post if self.op.includes_padding else None for post in self.op.post_padding.dims()]
         if accumulator == f32 and all(_counts_all(axis, post) for axis, post in zip(axes, ends, strict=True)):
             return total * value_of(builder().scalar(1 / prod([axis.size for axis in axes]), f32))

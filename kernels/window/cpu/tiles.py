@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.cpu_device import CpuDevice
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.kernel.core import ReduceKind
@@ -20,7 +21,6 @@ from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_
 from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.tile_words import combine, fill
 from mlirt.kernels.lib.language.words import float_of, size
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (WindowOp,)
@@ -125,7 +125,7 @@ def _axes(op: WindowOp, lowering: Lowering) -> tuple[Axis, Axis] | None:
 
 def _has_tiles(op: WindowOp) -> bool:
     """Whether the elements are floats, or bytes of which the largest is wanted as an int32."""
-    element, accumulator = element_of(op.input.type), accumulator_of(op.epilogue)
+    element, accumulator = element_of(op.input.type), accumulator_type(op.epilogue)
     if element == accumulator == f32:
         return True
     return op.kind.data is WindowKind.MAX and byte_width(element) == 1 and accumulator == i32
@@ -138,7 +138,7 @@ class WindowKernel(TileRows):
         super().__init__(code, grid, tasks)
         self.op, self.rows, self.columns = op, *axes
         self.steps = code.input_steps
-        self.input = code.named(self.k.buffer(op.input), "x")
+        self.input = self.k.named(self.k.buffer(op.input), "x", keep=True)
 
     @kernel
     def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
@@ -191,13 +191,13 @@ class WindowKernel(TileRows):
 
     def _start(self) -> SSAValue:
         """What the first element of a window is combined with."""
-        accumulator = accumulator_of(self.op.epilogue)
+        accumulator = accumulator_type(self.op.epilogue)
         if accumulator == f32:
             return self.k.constant(float("-inf") if self.op.kind.data is WindowKind.MAX else 0.0, f32)
         return self.k.constant(integer_range(accumulator)[0], accumulator)
 
     @kernel
-    def _factor(self, down: tuple[Index, Index], across: tuple[Index, Index]) -> SSAValue | None:
+    def _factor(self, down: tuple[Index, Index], across: tuple[Index, Index]) -> Value | None:
         """What the sum of a window is multiplied with to give the mean; 0 where there are no cells."""
         k, op = self.k, self.op
         if op.kind.data is not WindowKind.AVERAGE:

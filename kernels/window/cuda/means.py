@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import f32, i64
 
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, builder, kernel, value_of
 from mlirt.kernels.lib.language.words import cast, constant, place, prod, static_range
-from mlirt.kernels.lib.loops.scalar_regions import accumulator_of
 from mlirt.kernels.lib.nests.taps import Axis, AxisCode
 from mlirt.kernels.window.generic import mean
 
@@ -24,7 +24,7 @@ class Means:
     def __init__(self, k: KernelBuilder, op: WindowOp, axes: Sequence[Axis], codes: Sequence[AxisCode]) -> None:
         self.axes, self.codes = axes, codes
         self.posts = [value_of(k.size(post)) if op.includes_padding else None for post in op.post_padding.dims()]
-        self.accumulator = accumulator_of(op.epilogue)
+        self.accumulator = accumulator_type(op.epilogue)
 
     @kernel
     def count(self, axis: int, start: Value) -> Value:

@@ -17,12 +17,12 @@ from typing import TypeAlias
 
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.symbolic import product
-from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of, rank
+from mlirt.dialects.tensor_types import byte_width, channels, dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import Stride
+from mlirt.kernels.lib.epilogue import store_finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
-from mlirt.kernels.lib.language.nest_words import original_indices
-from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, inline, parallel, static_range
+from mlirt.kernels.lib.language.words import ceil_div, clamp, extent, parallel, static_range
 from mlirt.kernels.lib.loops.loop_nest import NestCode, collapse
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.nests.taps import AxisCode
@@ -76,8 +76,7 @@ class _Strips:
         self.k = k = lowering.kernel("window")
         self.axes = window_axes(op)
         self.parts = Combination(k, op)
-        self.needed = indices_in(op.epilogue) | set(op.axes())
-        self.code = NestCode(k, collapse(window_nest(op, lowering), frozenset(self.needed)))
+        self.code = NestCode(k, collapse(window_nest(op, lowering), indices_in(op.epilogue) | set(op.axes())))
         self.arithmetic = [AxisCode(k, axis, 1 if number else rows) for number, axis in enumerate(self.axes)]
         self.means = Means(k, op, self.axes, self.arithmetic)
         self.steps: list[Stride] = [k.strides(op.input)[axis] for axis in op.axes()]
@@ -157,15 +156,13 @@ class _Strips:
     @kernel
     def _finish(self, at: Sequence[Value], starts: Sequence[Value], lines: Mapping[int, Value], row: int) -> None:
         """The result of a row of the strip."""
-        op, code, about = self.op, self.code, self.axes[0]
+        op, about = self.op, self.axes[0]
         total = self.parts.of(*[lines[row * about.stride + tap * about.dilation] for tap in range(about.known_size)])
         total = self.parts.total(total)
         if op.kind.data is WindowKind.AVERAGE:
             places = [starts[0] + row * about.stride, *starts[1:]]
             (total,) = self.means.of([total], [[self.means.count(axis, at) for axis, at in enumerate(places)]])
-        scalars = [total, *[code.load(1 + one, at) for one in range(len(op.extras))]]
-        (value,) = inline(op.epilogue, scalars, original_indices(code, self.needed, at, rank(op.output.type)))
-        code.store(value, 1 + len(op.extras), at)
+        store_finished(op.epilogue, self.code, 1, total, at)
 
 
 __all__ = ["lower"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from mlirt.dialects.fused.access import iteration
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.gather import GatherOp as FusedGatherOp
 from mlirt.dialects.fused.scatter import ScatterOp as FusedScatterOp
+from mlirt.dialects.fused.topk import ExtremeKind
 from mlirt.dialects.fused.topk import TopkOp as FusedTopkOp
 from mlirt.dialects.indexing import GatherMode
 from mlirt.dialects.symbolic import Dim

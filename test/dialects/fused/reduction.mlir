@@ -19,12 +19,3 @@ func.func @mean(%x: tensor<4x?xf32, #trt.dims<["4", "n"]>>, %b: tensor<4xf32>) {
   }
   func.return
 }
-
-// CHECK-LABEL: func.func @arg_reduction
-func.func @arg_reduction(%x: tensor<4x9xf32>) {
-  // CHECK: %i = fused.arg_reduction max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> tensor<4x1xi64>
-  %i = fused.arg_reduction max %x {axis = 1 : i64} : (tensor<4x9xf32>) -> tensor<4x1xi64>
-  // CHECK: %j = fused.arg_reduction min %x {axis = 0 : i64, keep_dims = false, select_last = true} : (tensor<4x9xf32>) -> tensor<9xi32>
-  %j = fused.arg_reduction min %x {axis = 0 : i64, keep_dims = false, select_last = true} : (tensor<4x9xf32>) -> tensor<9xi32>
-  func.return
-}

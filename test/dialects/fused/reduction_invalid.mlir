@@ -39,19 +39,3 @@ func.func @reduction_c3(%x: tensor<4x3xf32>) {
   }
   func.return
 }
-
-// -----
-
-func.func @arg_reduction_c1(%x: tensor<4x3xf32>) {
-  // expected-error@+1 {{C1: fused.arg_reduction has no axis 2: its input is tensor<4x3xf32>}}
-  %y = fused.arg_reduction max %x {axis = 2 : i64} : (tensor<4x3xf32>) -> tensor<4x1xi64>
-  func.return
-}
-
-// -----
-
-func.func @arg_reduction_c2(%x: tensor<4x3xf32>) {
-  // expected-error@+1 {{C2: the result of fused.arg_reduction has integers, rank 1, not tensor<4x1xi64>}}
-  %y = fused.arg_reduction max %x {axis = 1 : i64, keep_dims = false} : (tensor<4x3xf32>) -> tensor<4x1xi64>
-  func.return
-}

@@ -9,9 +9,8 @@ from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, t
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
 from mlirt.dialects.fused.cumulative import CumulativeOp
-from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
 from mlirt.dialects.running_totals import CumulativeKind
 
 RNG = np.random.default_rng(11)

@@ -12,8 +12,7 @@ from fused_network import Array, Network, context, network_of, random_array, t
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
-from mlirt.dialects.fused.topk import TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.passes.pipeline import check_ir, run_passes

@@ -12,8 +12,7 @@ from gpu_kernels import check_on_threads
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.arg_reduction import ExtremeKind
-from mlirt.dialects.fused.topk import Normalization, TopkOp
+from mlirt.dialects.fused.topk import ExtremeKind, Normalization, TopkOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.passes.pipeline import check_ir, run_passes
 

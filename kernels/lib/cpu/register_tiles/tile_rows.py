@@ -9,7 +9,8 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import Span, TileCode
 from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks
 from mlirt.kernels.lib.language import Index, Value, build, kernel
-from mlirt.kernels.lib.language.words import ceil_div, loop_over, size
+from mlirt.kernels.lib.language.tile_words import tasks
+from mlirt.kernels.lib.language.words import ceil_div, size
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class TileRows(ABC):
         outer, inner = (grid.panels, cuts) if self.tasks.panel_first else (cuts, grid.panels)
         extents = [size("outer", outer), size("batch", grid.batch), size("inner", inner)]
         panel_first = size("panel_first", int(self.tasks.panel_first))
-        for a, n, b in loop_over(lambda: self.code.workers(extents, ["a", "n", "b"])):
+        for a, n, b in tasks(extents):
             swap = (a - b) * panel_first
             panel, cut = b + swap, a - swap
             count = size("rows_per_task", self.tasks.rows)
@@ -101,7 +102,7 @@ class TileRows(ABC):
         k = self.k
         return [
             Span(k.index(place.batch)),
-            Span(self.code.named(k.index(block), "block_out"), column=1),
+            Span(k.named(k.index(block), "block_out"), column=1),
             Span(k.index(place.row)),
             Span(k.index(pixel), row=1),
             Span(k.constant(0), lane=1),

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.fused.epilogue import EpilogueOp
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.scalar_activations import FORMULAS
 from mlirt.dialects.fused.scalar_builder import Scalars, arguments_of, yield_as
 from mlirt.dialects.kernel.library_op import LibraryActivation
@@ -35,9 +35,9 @@ class LibraryEpilogue:
     access: AccessAttr | None = None
 
 
-def library_epilogue(op: EpilogueOp, extras: list[SSAValue], access: list[AccessAttr]) -> LibraryEpilogue | None:
+def library_epilogue(op: ConvolutionOp | MatmulOp) -> LibraryEpilogue | None:
     """The epilogue of an op where it is one that libraries have; sums of integers have none but the sum itself."""
-    region, result = op.regions[-1], element_of(op.results[0].type)
+    region, result, extras = op.epilogue, element_of(op.output.type), op.extras
     start = region.block.args[0].type
     if len(extras) > 1 or (start != f32 and (extras or start != result)):
         return None
@@ -46,7 +46,7 @@ def library_epilogue(op: EpilogueOp, extras: list[SSAValue], access: list[Access
     kinds = [kind for kind in _ACTIVATIONS if start == f32 or kind is LibraryActivation.NONE]
     for kind in kinds:
         if _tree(_region(kind, [start, *elements], result)) == found:
-            return LibraryEpilogue(kind, extras[0], access[0]) if extras else LibraryEpilogue(kind)
+            return LibraryEpilogue(kind, extras[0], op.access.data[0]) if extras else LibraryEpilogue(kind)
     return None
 
 

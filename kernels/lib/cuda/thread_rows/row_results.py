@@ -9,12 +9,11 @@ from xdsl.ir import Region
 from mlirt.dialects.tensor_types import byte_width, element_of, is_bool, rank
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
+from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Value, kernel
-from mlirt.kernels.lib.language.nest_words import original_indices
 from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment, store_fragment
-from mlirt.kernels.lib.language.words import inline, static_range
+from mlirt.kernels.lib.language.words import static_range
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
-from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
@@ -47,8 +46,8 @@ class RowResults:
         for column, total in enumerate(totals):
             here = [*at]
             here[self.along] = at[self.along] + column
-            indices = original_indices(code, indices_in(self.epilogue), here, axes)
-            results = [*results, *inline(self.epilogue, [total, *[own[column] for own in extras]], indices)]
+            own = [of_columns[column] for of_columns in extras]
+            results = [*results, finished(self.epilogue, total, own, axes, lambda axis: code.original(axis, here))]
         together = Access(static_range(self.columns), wide=True)
         store_fragment(fragment(results), code.pointer(target), code.linear(target, at), together)
 

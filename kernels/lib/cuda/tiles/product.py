@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
@@ -22,6 +23,7 @@ from mlirt.kernels.lib.cuda.tiles.results import Epilogue, PartCode, Partial, Ti
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.split_unit import SplitMatrixUnit, exact_sum
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, accumulator_pitch
+from mlirt.kernels.lib.epilogue import store_finished
 from mlirt.kernels.lib.language import Value, build, builder, kernel
 from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
@@ -175,18 +177,17 @@ class _Writer:
 def _writer(
     k: KernelBuilder,
     epilogue: Epilogue,
-    partial: Partial | None,
+    parts: Partial | None,
     borders: frozenset[int],
     part: SSAValue,
     lowering: Lowering,
     exists: MakeCondition | None,
 ) -> _Writer:
-    if partial is not None:
-        nest = epilogue.nest(lowering, borders, [partial.access])
-        return _Writer(nest, PartCode(k, epilogue, partial, nest, part).store, exists)
+    if parts is not None:
+        nest = epilogue.nest(lowering, borders, [parts.access])
+        return _Writer(nest, PartCode(k, epilogue, parts, nest, part).store, exists)
     nest = epilogue.nest(lowering, borders)
-    code = NestCode(k, nest)
-    return _Writer(nest, lambda total, at: epilogue.write(k, code, total, at), exists)
+    return _Writer(nest, partial(store_finished, epilogue.op.epilogue, NestCode(k, nest), 0), exists)
 
 
 def _place(k: KernelBuilder, plan: Plan) -> Place:

@@ -8,43 +8,41 @@ from functools import reduce
 
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
+from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.cluster import ClusterBarrierOp, RemoteSharedOp
 from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp
 from mlirt.dialects.kernel.simt import BarrierOp
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, memory_order, rank, strides, with_order
+from mlirt.dialects.tensor_types import dims, memory_order, strides, with_order
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
+from mlirt.kernels.lib.epilogue import ProductOp, extra_operands, store_finished
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.language.words import Box, constant, parallel, reduction, stride, strided
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse, direct
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse, direct
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What follows the accumulators of an op: the extra operands with their accesses, the region, and the result."""
+    """What follows the accumulators of an op."""
 
-    op: EpilogueOp
-    extras: Sequence[SSAValue]
-    access: Sequence[AccessAttr]
+    op: ProductOp
     row_axis: int | None = None
     """The dimension along which the rows of tiles go, where that may be the innermost one in memory."""
 
     @property
     def output(self) -> SSAValue:
-        return self.op.results[0]
+        return self.op.output
 
     @property
     def accumulator_type(self) -> Attribute:
         """The type of the accumulators, 4 bytes."""
-        return accumulator_type(self.op.regions[-1])
+        return accumulator_type(self.op.epilogue)
 
     def is_along_rows(self, lowering: Lowering) -> bool:
         """Whether neighbouring rows of a tile are neighbours in memory."""
@@ -58,24 +56,8 @@ class Epilogue:
     def nest(self, lowering: Lowering, borders: frozenset[int], more: Sequence[Affine] = ()) -> Nest:
         """The space of the result; its dimensions are merged where all operands allow, but not across `borders`."""
         places, space = lowering.placements, dims(self.output.type)
-        width = len(space)
-        operands = [
-            affine(value, places[value], one, width) for value, one in zip(self.extras, self.access, strict=True)
-        ]
-        whole = direct(self.output, places[self.output])
-        needed = indices_in(self.op.regions[-1])
-        return collapse(Nest.of(space, [*operands, whole, *more]), needed, borders)
-
-    def write(self, k: KernelBuilder, code: NestCode, total: SSAValue, loops: Sequence[SSAValue]) -> None:
-        """Compute and store the result at a place of the nest."""
-        region, count = self.op.regions[-1], len(self.extras)
-        needed = indices_in(region)
-        at = list(loops)
-        scalars = [k.typed(total, accumulator_type(region)), *(code.load(position, at) for position in range(count))]
-        space = rank(self.output.type)
-        indices = [code.original(axis, at) if axis in needed else k.constant(0) for axis in range(space)]
-        (value,) = k.inline(region, scalars, indices)
-        code.store(value, count, at)
+        operands = [*extra_operands(self.op, places), direct(self.output, places[self.output]), *more]
+        return collapse(Nest.of(space, operands), indices_in(self.op.epilogue), borders)
 
 
 class Partial:
@@ -111,7 +93,7 @@ def _add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering) -> None
     for loops in parallel(code.extents()):
         here, zero = loops[: len(nest.extents)], constant(0, partial.element)
         total = reduction(ReduceKind.ADD, Box(partial.parts), zero, lambda part: accumulators[(part, *here)])
-        epilogue.write(k, code, total, loops)
+        store_finished(epilogue.op.epilogue, code, 0, total, loops)
 
 
 class TileResults:

@@ -8,16 +8,14 @@ from typing import Any
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i32
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.fused.access import AccessAttr
-from mlirt.dialects.fused.epilogue import EpilogueOp
-from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, copy_region
+from mlirt.dialects.fused.fused_op import IndexOp, SizeOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.buffers import length
-from mlirt.dialects.kernel.core import LoadOp, YieldOp
+from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, MapFragmentOp, SaturateFragmentOp
+from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, SaturateFragmentOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_half
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -26,7 +24,8 @@ from mlirt.kernels.lib.cuda.warpgroups.int8_as_floats import with_floats
 from mlirt.kernels.lib.cuda.warpgroups.reciprocals import with_reciprocals
 from mlirt.kernels.lib.cuda.warpgroups.saturation import without_limits
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, affine, collapse, direct
+from mlirt.kernels.lib.epilogue import ProductOp, extra_operands, finished_fragment
+from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse, direct
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 WIDTH = 8
@@ -50,13 +49,10 @@ class ResultShape:
     def axes(self) -> tuple[int, ...]:
         return (*self.batch, *self.rows, *self.columns)
 
-    def nest(
-        self, op: EpilogueOp, extras: Sequence[SSAValue], access: Sequence[AccessAttr], lowering: Lowering
-    ) -> Nest:
+    def nest(self, op: ProductOp, lowering: Lowering) -> Nest:
         """The result and its extra operands over these dimensions, the columns as one as far as all allow that."""
-        output, space, places = op.results[0], dims(op.results[0].type), lowering.placements
-        accesses = [affine(value, places[value], one, len(space)) for value, one in zip(extras, access, strict=True)]
-        accesses.append(direct(output, places[output]))
+        output, space, places = op.output, dims(op.output.type), lowering.placements
+        accesses = [*extra_operands(op, places), direct(output, places[output])]
         permuted = [Affine(one.value, tuple(one.steps[axis] for axis in self.axes), one.offset) for one in accesses]
         nest = Nest.of([space[axis] for axis in self.axes], permuted)
         first = len(self.batch) + len(self.rows)
@@ -69,52 +65,46 @@ class ResultShape:
         return nest
 
 
-def is_joined(
-    op: EpilogueOp,
-    extras: Sequence[SSAValue],
-    access: Sequence[AccessAttr],
-    shape: ResultShape,
-    lowering: Lowering,
-) -> bool:
+def is_joined(op: ProductOp, shape: ResultShape, lowering: Lowering) -> bool:
     """Whether the columns of a result can be walked through as one dimension."""
-    nest = shape.nest(op, extras, access, lowering)
+    nest = shape.nest(op, lowering)
     return len(nest.extents) == len(shape.batch) + len(shape.rows) + 1
 
 
-def is_pointwise(op: EpilogueOp) -> bool:
+def is_pointwise(op: ProductOp) -> bool:
     """Whether an epilogue depends on values alone, not on where they are."""
-    return not any(isinstance(inner, IndexOp | SizeOp) for inner in op.regions[-1].block.ops)
+    return not any(isinstance(inner, IndexOp | SizeOp) for inner in op.epilogue.block.ops)
 
 
-def large_extras(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
+def large_extras(op: ProductOp) -> int:
     """How many of the extra operands are as large as the result."""
-    return len(_large(op, extras))
+    return len(_large(op))
 
 
-def bytes_ahead(op: EpilogueOp, extras: Sequence[SSAValue]) -> int:
+def bytes_ahead(op: ProductOp) -> int:
     """Of an element of the extra operand that tiles may be copied of ahead; 0 where there is none.
 
     Where it does not lie as the result does, a tile that copies it ahead does without.
     """
-    widths = {byte_width(element_of(value.type)) for value in _large(op, extras)}
+    widths = {byte_width(element_of(value.type)) for value in _large(op)}
     return min(widths & {1, 2}, default=0)
 
 
-def _large(op: EpilogueOp, extras: Sequence[SSAValue]) -> list[SSAValue]:
-    return [value for value in extras if element_count(value.type) == element_count(op.results[0].type)]
+def _large(op: ProductOp) -> list[SSAValue]:
+    return [value for value in op.extras if element_count(value.type) == element_count(op.output.type)]
 
 
-def result_width(op: EpilogueOp) -> int:
+def result_width(op: ProductOp) -> int:
     """Bytes of an element of the result; more than two count as two, as the estimates were fitted."""
-    return min(2, byte_width(element_of(op.results[0].type)))
+    return min(2, byte_width(element_of(op.output.type)))
 
 
-def scalar_operations(op: EpilogueOp) -> int:
+def scalar_operations(op: ProductOp) -> int:
     """How many operations the epilogue takes for an element, about.
 
     Bits that are read as another type take none. Constants of floats are counted, as the estimates were fitted so.
     """
-    counts = (_operations(inner) for inner in op.regions[-1].block.ops)
+    counts = (_operations(inner) for inner in op.epilogue.block.ops)
     return sum(counts)
 
 
@@ -131,12 +121,12 @@ def _is_shift(op: arith.ConstantOp) -> bool:
     return isinstance(op.value, IntegerAttr) or (isinstance(op.value, FloatAttr) and op.value.value.data > _SHIFTS)
 
 
-def width_of_results(op: EpilogueOp, tile: GroupTile, columns: Dim) -> int:
+def width_of_results(op: ProductOp, tile: GroupTile, columns: Dim) -> int:
     """Neighbouring columns of a thread where the tile's columns may have any order: what one access writes.
 
     With more of them each access of a warp would write halves of sectors.
     """
-    wide = _PIECE // byte_width(element_of(op.results[0].type))
+    wide = _PIECE // byte_width(element_of(op.output.type))
     fits = tile.columns % (QUAD * wide) == 0 and isinstance(columns, int) and columns % wide == 0
     return wide if fits else WIDTH
 
@@ -147,19 +137,18 @@ class RowEpilogue:
     def __init__(
         self,
         k: KernelBuilder,
-        op: EpilogueOp,
-        operands: tuple[Sequence[SSAValue], Sequence[AccessAttr]],
+        op: ProductOp,
         shape: ResultShape,
         lowering: Lowering,
         width: int = WIDTH,
     ) -> None:
-        """`operands` are the extra operands and their accesses; `width` columns of a thread are neighbours."""
-        region = op.regions[-1]
-        self.k, self.element = k, element_of(op.results[0].type)
+        """`width` columns of a thread are neighbours."""
+        region = op.epilogue
+        self.k, self.element = k, element_of(op.output.type)
         wider = without_limits(region)
         self.is_limited = wider is not None
         self.region = wider or (with_reciprocals(region) if is_half(self.element) else region)
-        nest = shape.nest(op, *operands, lowering)
+        nest = shape.nest(op, lowering)
         self.columns, self.width = nest.extents[-1], width
         first_row, column = len(shape.batch), len(shape.batch) + len(shape.rows)
         nest = collapse(nest, frozenset({column}), frozenset({first_row, column}))
@@ -303,30 +292,9 @@ class RowEpilogue:
     def _apply(self, values: Sequence[SSAValue], count: int) -> SSAValue:
         """The region on each element."""
         element = i32 if self.is_limited else self.element
-        result = map_region(self.k, self.region, values, element, count)
+        result = finished_fragment(self.region, values, element, count)
         return self.k.value(SaturateFragmentOp(result, self.element)) if self.is_limited else result
 
     def _offsets(self, count: int) -> list[int]:
         """Where a thread's results are, from its first column on."""
         return [QUAD * self.width * (p // self.width) + p % self.width for p in range(count)]
-
-
-def map_region(
-    k: KernelBuilder, region: Region, values: Sequence[SSAValue], element: Attribute, count: int
-) -> SSAValue:
-    """A region on each element of `count` of fragments; numbers that are arguments of the kernel become operands."""
-    numbers = dict[Operation, SSAValue]()
-    for op in region.block.ops:
-        if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
-            numbers[op] = value
-    made = MapFragmentOp([*values, *numbers.values()], element, count)
-    arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
-
-    def constant(op: Operation) -> SSAValue:
-        return arguments[op] if op in arguments else k.value(op.clone())
-
-    with k.inside(made.body.block):
-        special = {arith.ConstantOp.name: constant}
-        yielded = copy_region(region, made.body.block.args[: len(values)], k.insert, special)
-        k.insert(YieldOp(operands=[yielded]))
-    return k.value(made)

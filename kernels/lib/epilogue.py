@@ -1,0 +1,96 @@
+"""The writer of epilogues: what the scalar region behind an op's accumulators makes of them, for all families.
+
+Of one accumulator (`finished`; `store_finished` in a loop nest), or of those that a thread has (`finished_fragment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.fused.fused_op import copy_region
+from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
+from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.fused.softmax import SoftmaxOp
+from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.kernel.core import YieldOp
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp
+from mlirt.dialects.tensor_types import rank
+from mlirt.kernels.lib.builder.placement import Placements
+from mlirt.kernels.lib.language import Index, Value
+from mlirt.kernels.lib.language.context import builder, emit
+from mlirt.kernels.lib.language.nest_words import masked
+from mlirt.kernels.lib.language.words import inline
+from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode, affine
+from mlirt.kernels.lib.loops.scalar_regions import indices_in
+
+ProductOp: TypeAlias = "ConvolutionOp | MatmulOp | PackedMatmulOp"
+"""An op that accumulates products."""
+
+
+def extra_operands(op: ProductOp | ReductionOp | SoftmaxOp | WindowOp, places: Placements) -> list[Affine]:
+    """The extra operands of an op over the dimensions of its result."""
+    access = op.extra_access if isinstance(op, ReductionOp) else op.access
+    width = rank(op.results[0].type)
+    return [affine(value, places[value], one, width) for value, one in zip(op.extras, access, strict=True)]
+
+
+def finished(
+    region: Region, accumulator: SSAValue, extras: Sequence[SSAValue], axes: int, index: Callable[[int], Index]
+) -> Value:
+    """What an epilogue makes of an accumulator and an element of each extra operand.
+
+    `index` gives the place along one of the `axes` of the result, and is asked for those that the region depends on.
+    """
+    k, needed = builder(), indices_in(region)
+    scalars = [k.typed(accumulator, accumulator_type(region)), *extras]
+    indices = [k.index(index(axis)) if axis in needed else accumulator for axis in range(axes)]
+    (value,) = inline(region, scalars, indices)
+    return value
+
+
+def store_finished(
+    region: Region, code: NestCode, first: int, accumulator: SSAValue, at: Sequence[SSAValue]
+) -> None:
+    """Store what an epilogue makes of an accumulator at a place of a nest; zero in a lane beyond the last channel.
+
+    The operands of the nest are `first` others, the extra operands, and the result.
+    """
+    result = first + len(region.block.args) - 1
+    of = code.nest.operands[result].value.type
+
+    def index(axis: int) -> Value:
+        return code.original(axis, at)
+
+    value = finished(region, accumulator, [code.load(number, at) for number in range(first, result)], rank(of), index)
+    code.store(masked(value, of, index), result, at)
+
+
+def finished_fragment(region: Region, values: Sequence[SSAValue], element: Attribute, count: int) -> Value:
+    """What an epilogue that depends on values alone makes of `count` accumulators of a thread and the extra operands.
+
+    Numbers that are arguments of the kernel become operands.
+    """
+    k, numbers = builder(), dict[Operation, SSAValue]()
+    for op in region.block.ops:
+        if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
+            numbers[op] = value
+    made = MapFragmentOp([*values, *numbers.values()], element, count)
+    arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
+
+    def constant(op: Operation) -> SSAValue:
+        return arguments[op] if op in arguments else k.value(op.clone())
+
+    with k.inside(made.body.block):
+        special = {arith.ConstantOp.name: constant}
+        yielded = copy_region(region, made.body.block.args[: len(values)], k.insert, special)
+        k.insert(YieldOp(operands=[yielded]))
+    return emit(made)
+
+
+__all__ = ["ProductOp", "extra_operands", "finished", "finished_fragment", "store_finished"]
