@@ -11,7 +11,7 @@ from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.data_dependent_sizes import clamped, number, require_lengths, size_of
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.node import Node, scalar
+from mlirt.frontend.onnx.node import Node
 
 
 @onnx_op("TopK")

@@ -1,0 +1,77 @@
+"""This project as a system under test: an ONNX file, `mlirt.compile`, a stream for each batch at once."""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import mlirt
+from mlirt.runtime.engine import Engine
+from mlperf.systems import Array, Outputs, Request
+
+
+def plan_path(request: Request) -> Path:
+    """Where the plan of a request is kept."""
+    rows = f"b{request.most}" if request.is_fixed else f"b{request.least}-{request.most}"
+    return request.folder / f"{request.model.stem}.{rows}.{request.device}.{request.precision}.plan"
+
+
+def build(request: Request) -> Path:
+    """Build the plan, unless it is there and younger than the model."""
+    path = plan_path(request)
+    if path.exists() and path.stat().st_mtime > request.model.stat().st_mtime:
+        return path
+    profiles = None
+    if not request.is_fixed:
+        best = max(request.least, request.most // 2)
+        inputs = onnx.load(str(request.model), load_external_data=False).graph.input
+        profiles = {
+            value.name: [(rows, *_lengths(value)) for rows in (request.least, best, request.most)] for value in inputs
+        }
+    mlirt.compile(str(request.model), request.device, request.precision, profiles).save(path)
+    return path
+
+
+def _lengths(value: onnx.ValueInfoProto) -> tuple[int, ...]:
+    return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim[1:])
+
+
+class MlirtSystem:
+    """An engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._pinned: list[object] = []
+
+    @property
+    def runs_at_once(self) -> int:
+        return self._engine.streams
+
+    def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        if self._engine.target != "cuda":
+            return np.empty(shape, dtype)
+        from mlirt.runtime.cuda_driver import open_driver
+        from mlirt.runtime.cuda_memory import PinnedBlock
+
+        block = PinnedBlock(open_driver(), prod(shape) * dtype.itemsize)
+        self._pinned.append(block)
+        return block.bytes[: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+    def run(self, feeds: Mapping[str, Array]) -> Outputs:
+        return self._engine.run(feeds)
+
+    def close(self) -> None:
+        self._pinned.clear()
+
+
+def opened(request: Request) -> MlirtSystem:
+    """Build the plan where there is none, and load it."""
+    engine = mlirt.load(build(request), threads=request.threads, streams=request.runs_at_once)
+    return MlirtSystem(engine)
