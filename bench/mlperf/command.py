@@ -124,7 +124,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _place(setup: Setup) -> str:
     where = f"{setup.threads} threads" if setup.device == "cpu" else "one GPU"
-    return f"{where}, {setup.runs_at_once} batches at once of at most {setup.rows}"
+    return f"{where}, {setup.batches_at_once} batches at once of at most {setup.rows}"
 
 
 def headline(scenario: str, summary: Summary) -> str:

@@ -71,8 +71,9 @@ class WholeQueries:
 
     def _answer(self, ids: Sequence[int], indices: Sequence[int]) -> None:
         try:
+            samples = [self._library[index] for index in indices]
             padded = self._rows if self._is_fixed else len(ids)
-            outputs = self._system.run(joined([self._library[index] for index in indices], len(ids), padded))
+            outputs = self._system.run(joined(samples, len(ids), padded, self._system.host_array))
             self._complete(ids, answers(outputs, len(ids)))
         except Exception as error:
             self.failure = self.failure or error
@@ -98,7 +99,9 @@ class GatheredQueries:
         def run(feeds: Mapping[str, Array], timeout: float | None) -> Outputs:
             return system.run(feeds)
 
-        self.batcher = Batcher(run, signature, limits, runs_at_once=system.runs_at_once, batch=True)
+        self.batcher = Batcher(
+            run, signature, limits, runs_at_once=system.runs_at_once, batch=True, memory=system.host_array
+        )
         self.failure: Exception | None = None
         self._failing = threading.Lock()
 

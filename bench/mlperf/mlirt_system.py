@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -48,27 +47,19 @@ class MlirtSystem:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._pinned: list[object] = []
 
     @property
     def runs_at_once(self) -> int:
         return self._engine.streams
 
     def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        if self._engine.target != "cuda":
-            return np.empty(shape, dtype)
-        from mlirt.runtime.cuda_driver import open_driver
-        from mlirt.runtime.cuda_memory import PinnedBlock
-
-        block = PinnedBlock(open_driver(), prod(shape) * dtype.itemsize)
-        self._pinned.append(block)
-        return block.bytes[: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+        return self._engine.host_array(shape, dtype)
 
     def run(self, feeds: Mapping[str, Array]) -> Outputs:
         return self._engine.run(feeds)
 
     def close(self) -> None:
-        self._pinned.clear()
+        """Nothing: the engine ends with its last user."""
 
 
 def opened(request: Request) -> MlirtSystem:

@@ -30,7 +30,8 @@ class Setup:
     """What is tested, and how.
 
     batch: the most samples of a batch, of Offline and Server; MultiStream has `streams` of them, SingleStream one.
-    runs_at_once: batches that run at the same time. samples: how many the library has. delay: of `GatheredQueries`.
+    runs_at_once: batches that run at the same time, of Offline and Server. samples: how many the library has.
+    delay: of `GatheredQueries`.
     folder: models, plans and right answers are kept there.
     """
 
@@ -53,6 +54,11 @@ class Setup:
         return {"SingleStream": 1, "MultiStream": self.streams}.get(self.scenario, self.batch)
 
     @property
+    def batches_at_once(self) -> int:
+        """One in scenarios that send a query when the last one is answered."""
+        return self.runs_at_once if self.scenario in ("Offline", "Server") else 1
+
+    @property
     def is_gathered(self) -> bool:
         """Whether queries come one by one, so that batches have any number of rows."""
         return self.scenario == "Server"
@@ -68,7 +74,7 @@ class Setup:
             self.device,
             "fp16" if self.precision == "fp16" else "fp32",
             self.threads,
-            self.runs_at_once,
+            self.batches_at_once,
             self.folder,
         )
 
@@ -91,7 +97,7 @@ class Session:
         most = self.setup.rows
         for rows in range(1, most) if self.setup.is_gathered else ():
             self._least_time(rows, _WARM_RUNS, _WARM_SECONDS / most)
-        return most / self._least_time(most, _WARM_RUNS, _WARM_SECONDS)
+        return self.setup.batches_at_once * most / self._least_time(most, _WARM_RUNS, _WARM_SECONDS)
 
     def _least_time(self, rows: int, runs: int, seconds: float) -> float:
         """Of so many runs, or fewer where they take longer than so many seconds."""

@@ -60,7 +60,7 @@ class System(Protocol):
         ...
 
 
-SYSTEMS = ("mlirt", "onnxruntime", "openvino")
+SYSTEMS = ("mlirt", "onnxruntime", "openvino", "torch")
 
 
 def opened(name: str, request: Request) -> System:
