@@ -72,7 +72,7 @@ class Setup:
             1 if self.is_gathered else self.rows,
             self.rows,
             self.device,
-            "fp16" if self.precision == "fp16" else "fp32",
+            "fp32" if self.device == "cpu" or self.precision == "fp32" else "fp16",
             self.threads,
             self.batches_at_once,
             self.folder,
