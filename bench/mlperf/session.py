@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mlperf.systems import Request, System, opened
 from mlperf.workloads import Workload
 
 _WARM_RUNS, _WARM_SECONDS = 30, 3.0
+_LEAST_BATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,31 @@ class Session:
         """Samples a second, roughly, of as many batches at once as there may be: by one thread, times those."""
 
     def _warm(self) -> float:
-        """Run each size of a batch: what engines prepare and try in the first runs is done before the clock starts."""
+        """Run each size of a batch: what engines prepare and try in the first runs is done before the clock starts.
+
+        As many batches at once as there may be, since each has memory of its own, which is slow at its first touch.
+        """
         self.library.load([0])
         most = self.setup.rows
-        for rows in range(1, most) if self.setup.is_gathered else ():
-            self._least_time(rows, _WARM_RUNS, _WARM_SECONDS / most)
-        return self.setup.batches_at_once * most / self._least_time(most, _WARM_RUNS, _WARM_SECONDS)
+        with ThreadPoolExecutor(self.setup.batches_at_once) as threads:
+            for rows in range(1, most) if self.setup.is_gathered else ():
+                self._least_time(threads, rows, _WARM_SECONDS / most)
+            return self.setup.batches_at_once * most / self._least_time(threads, most, _WARM_SECONDS)
 
-    def _least_time(self, rows: int, runs: int, seconds: float) -> float:
-        """Of so many runs, or fewer where they take longer than so many seconds."""
+    def _least_time(self, threads: ThreadPoolExecutor, rows: int, seconds: float) -> float:
+        """Of a batch, while others run beside it; the first runs do not count where there is time for more."""
         feeds, times = joined([self.library[0]], 1, rows), list[float]()
-        while len(times) < runs and sum(times) < seconds:
+
+        def run(_: int) -> None:
             start = time.perf_counter()
             self.system.run(feeds)
             times.append(time.perf_counter() - start)
+
+        begun = time.perf_counter()
+        for number in range(_WARM_RUNS):
+            list(threads.map(run, range(self.setup.batches_at_once)))
+            if number and time.perf_counter() - begun > seconds:
+                break
         return min(times)
 
     def measure(self, logs: Path, seconds: float, *, rate: float | None = None, latency: float = 0.1) -> Summary:
@@ -116,8 +129,14 @@ class Session:
             rate=rate or self.rate,
             streams=self.setup.streams,
             latency=latency,
+            queries=self._least_queries(),
         )
         return run_test(load, self.library, logs, self._driver)
+
+    def _least_queries(self) -> int:
+        """Of Offline its samples: some batches for each that runs at once, or the last ones would be most of it."""
+        setup = self.setup
+        return _LEAST_BATCHES * setup.batches_at_once * setup.rows if setup.scenario == "Offline" else 1
 
     def check(self, logs: Path, expected: Mapping[int, Expected], *, rate: float | None = None) -> Check:
         """An accuracy test: every sample once, each answer held against what is expected of it."""
