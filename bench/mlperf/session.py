@@ -24,7 +24,7 @@ from mlperf.systems import Request, System, opened
 from mlperf.workloads import Workload
 
 _WARM_RUNS, _WARM_SECONDS = 30, 3.0
-_LEAST_BATCHES = 4
+_MIN_BATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Session:
     def _least_queries(self) -> int:
         """Of Offline its samples: some batches for each that runs at once, or the last ones would be most of it."""
         setup = self.setup
-        return _LEAST_BATCHES * setup.batches_at_once * setup.rows if setup.scenario == "Offline" else 1
+        return _MIN_BATCHES * setup.batches_at_once * setup.rows if setup.scenario == "Offline" else 1
 
     def check(self, logs: Path, expected: Mapping[int, Expected], *, rate: float | None = None) -> Check:
         """An accuracy test: every sample once, each answer held against what is expected of it."""
