@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/recognise_text.py
 
-.PHONY: demo test test-full test-torch test-serve test-package site test-site lit lint docs clean
+.PHONY: demo test test-full test-torch test-serve test-mlperf test-package site test-site lit lint docs clean
 
 .venv/installed: pyproject.toml
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -42,6 +42,15 @@ test-torch: .venv-torch/installed
 test-serve: .venv-serve/installed
 	.venv-serve/bin/pytest -q test/serve
 
+# MLPerf Inference's load generator on engines for the CPU, beside onnxruntime and OpenVINO; `bench/mlperf` measures.
+.venv-mlperf/installed: pyproject.toml
+	test -x .venv-mlperf/bin/pip || $(PYTHON) -m venv .venv-mlperf
+	.venv-mlperf/bin/pip install --quiet --editable '.[mlperf]' 'openvino>=2025' pytest hypothesis
+	touch $@
+
+test-mlperf: .venv-mlperf/installed
+	.venv-mlperf/bin/pytest -q --full test/bench/mlperf
+
 # The wheel and the sdist, each in an empty environment of every Python from 3.11 to 3.14 that is on the machine.
 .venv-package/installed: pyproject.toml
 	test -x .venv-package/bin/pip || $(PYTHON) -m venv .venv-package
@@ -78,4 +87,4 @@ docs: .venv/installed
 	$(BIN)/python -m mlirt.tools.documentation $(PAGES)
 
 clean:
-	rm -rf .venv .venv-torch .venv-serve .venv-site .venv-package .cache build dist
+	rm -rf .venv .venv-torch .venv-serve .venv-mlperf .venv-site .venv-package .cache build dist

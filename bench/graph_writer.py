@@ -29,7 +29,8 @@ class GraphWriter:
 
     def append(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
         """Append a node with any number of outputs."""
-        self._nodes.append(helper.make_node(kind, list(inputs), list(outputs), kind.lower(), **attributes))
+        name = f"{kind.lower()}_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(kind, list(inputs), list(outputs), name, **attributes))
 
     def scalar(self, name: str, value: float) -> str:
         """A float32 number."""

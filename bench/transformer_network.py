@@ -1,4 +1,7 @@
-"""BERT's encoder (base: 12 layers, 768 wide, 12 heads) as an ONNX graph, layer for layer that of torch_networks.py."""
+"""BERT's encoder (base: 12 layers, 768 wide, 12 heads) as an ONNX graph, layer for layer that of torch_networks.py.
+
+With a head for questions, too, in the sizes of base and large: what SQuAD asks of it.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,28 @@ def bert_base(batch: int | str = "batch", seed: int = 0, sizes: BertSizes | None
         x = write.layer(x, mask, f"layers.{layer}", "last_hidden_state" if layer == sizes.layers - 1 else "")
     inputs = [integers(name, batch, sizes.length) for name in ("input_ids", "attention_mask", "token_type_ids")]
     return write.model("bert_base", inputs, [floats("last_hidden_state", batch, sizes.length, sizes.width)])
+
+
+BASE_QUESTIONS = BertSizes(length=384)
+LARGE_QUESTIONS = BertSizes(layers=24, width=1024, heads=16, hidden=4096, length=384)
+
+
+def bert_questions(batch: int | str = "batch", seed: int = 0, sizes: BertSizes = BASE_QUESTIONS) -> onnx.ModelProto:
+    """Token ids, mask and segment ids [batch, length] to the scores of an answer's first and last token.
+
+    The output `logits` is [batch, length, 2].
+    """
+    write = BertWriter(seed, sizes)
+    mask = write.mask()
+    x = write.embeddings()
+    for layer in range(sizes.layers):
+        x = write.layer(x, mask, f"layers.{layer}")
+    bias = write.normal("questions.bias", (2,), 0.02)
+    write.node(
+        "Add", [write.node("MatMul", [x, write.normal("questions.weight", (sizes.width, 2), 0.1)]), bias], "logits"
+    )
+    inputs = [integers(name, batch, sizes.length) for name in ("input_ids", "attention_mask", "token_type_ids")]
+    return write.model("bert_questions", inputs, [floats("logits", batch, sizes.length, 2)])
 
 
 class BertWriter(GraphWriter):

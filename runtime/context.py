@@ -423,7 +423,7 @@ class ExecutionContext:
             program.stop = stop
             if given:
                 program.accept(given)
-            program.upload(arrays)
+            program.upload(arrays, stays=True)  # whoever asked waits for the run
             program.execute()
             if not self._checks:
                 return program

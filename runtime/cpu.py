@@ -20,7 +20,7 @@ from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_
 from mlirt.runtime.growing_run import Growth
 from mlirt.runtime.guarded_memory import GuardedBlock, GuardedOutput, Side, guarded_side
 from mlirt.runtime.host_cpu import allow_matrix_unit, refuse_foreign_code, spin_seconds
-from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of
+from mlirt.runtime.host_memory import ALIGNMENT, HostBlock, OutputMemory, address_of, aligned_empty
 from mlirt.runtime.interpreter_door import interpreter_door
 from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
 from mlirt.runtime.manifest import Manifest, Tensor
@@ -149,6 +149,10 @@ class CpuDevice:
 
     def leave(self, before: int | None) -> None:
         """Nothing."""
+
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[np.generic]) -> np.ndarray:
+        """An array that is aligned, so that kernels read it where it lies."""
+        return aligned_empty(tuple(shape), dtype)
 
     @property
     def decides(self) -> bool:
@@ -356,7 +360,7 @@ class CpuProgram:
         """Let the next upload have outputs written where the caller wants them, by number, as far as that can be."""
         self._given = given
 
-    def upload(self, inputs: Sequence[np.ndarray]) -> None:
+    def upload(self, inputs: Sequence[np.ndarray], *, stays: bool = False) -> None:
         """Point the parameters at the caller's arrays (or at aligned copies) and at the arrays for outputs."""
         self._inputs = []
         inputs = self._between_guards(inputs)

@@ -19,6 +19,7 @@ from mlirt.runtime.host_memory import address_of
 from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
+from mlirt.runtime.pinned_memory import PinnedMemory
 from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
@@ -51,6 +52,7 @@ class CudaDevice:
         self._modules: dict[str, Handle] = {}
         self._functions: dict[int, Handle] = {}
         self._loading = threading.Lock()
+        self._pinned = PinnedMemory(self.driver)
         capability = self.driver.compute_capability()
         self.starts_early = capability >= _STARTS_EARLY
         wanted = {kernel.call.library for kernel in self.manifest.kernels if kernel.call is not None}
@@ -154,6 +156,11 @@ class CudaDevice:
     def leave(self, before: Handle | None) -> None:
         """Make the device current again that was."""
         self.driver.leave(before)
+
+    @on_its_device
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[np.generic]) -> np.ndarray:
+        """An uninitialised array in pinned memory, from which runs copy without a copy on the host."""
+        return self._pinned.array(shape, dtype)
 
     @property
     def decides(self) -> bool:

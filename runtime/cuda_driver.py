@@ -20,6 +20,7 @@ _PROCESSORS, _L2_BYTES, _MAJOR, _MINOR = 16, 38, 75, 76
 _CLOCK_KHZ, _MEMORY_KHZ, _MEMORY_BITS, _MAX_SHARED_BYTES = 13, 36, 37, 97
 _MAX_DYNAMIC_SHARED = 8
 _PORTABLE_HOST_MEMORY = 1
+_MEMORY_TYPE, _HOST_MEMORY = 2, 1  # an attribute of pointers, and its value for pinned memory
 _NON_BLOCKING = 1
 _RELAXED_CAPTURE = 2  # memory may be freed meanwhile, as the garbage collector likes
 _MODULE_LOADING, _LAZY = "CUDA_MODULE_LOADING", 2
@@ -165,6 +166,12 @@ class CudaDriver:
     def free_pinned(self, address: int) -> None:
         """Give pinned host memory back."""
         self._check("cuMemFreeHost", self._cuda.cuMemFreeHost(address))
+
+    def is_pinned(self, address: int) -> bool:
+        """Whether an address of the host is in memory that is pinned, by this driver's user or another one's."""
+        kind = c_int()
+        status = self._cuda.cuPointerGetAttribute(byref(kind), _MEMORY_TYPE, c_uint64(address))
+        return status == 0 and kind.value == _HOST_MEMORY
 
     def load_module(self, cubin: bytes) -> Handle:
         """The code of a cubin on the device."""

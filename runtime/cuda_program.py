@@ -21,6 +21,7 @@ from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_
 from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.frozen_launches import FrozenLaunches
 from mlirt.runtime.memory_planning import aligned
+from mlirt.runtime.pinned_memory import source_of
 from mlirt.runtime.program import Place, Program
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
@@ -212,8 +213,11 @@ class CudaProgram:
         return len(self._output_sizes)
 
     @on_its_device
-    def upload(self, inputs: Sequence[np.ndarray | DeviceState]) -> None:
-        """Copy the inputs to pinned memory and queue the way to the device; what stayed there is copied there."""
+    def upload(self, inputs: Sequence[np.ndarray | DeviceState], *, stays: bool = False) -> None:
+        """Copy the inputs to pinned memory and queue the way to the device; what stayed there is copied there.
+
+        Pinned memory of the caller is read where it lies where it `stays` as it is until the run is over.
+        """
         driver, stream = self._driver, self._session.stream
         self._session.runs_on(None)
         if self._session.is_busy:  # the copies of the run before may still read the staging memory
@@ -226,8 +230,8 @@ class CudaProgram:
                 if size:
                     driver.copy_on_device(self._bases[tensor.buffer], array.address, size, stream)
             elif size:
-                self._staging.bytes[at : at + size] = array.reshape(-1).view(np.uint8)[:size]
-                driver.copy_to_device(self._bases[tensor.buffer], self._staging.address + at, size, stream)
+                source = source_of(driver, array, size, self._staging, at, stays=stays)
+                driver.copy_to_device(self._bases[tensor.buffer], source, size, stream)
             at += aligned(size)
         self._mark(1)
         if self._session.consumed is not None:

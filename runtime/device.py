@@ -85,8 +85,11 @@ class Program(Protocol):
         """
         ...
 
-    def upload(self, inputs: Sequence[np.ndarray]) -> None:
-        """Make `inputs` (contiguous, of the right type and shape) available to the kernels."""
+    def upload(self, inputs: Sequence[np.ndarray], *, stays: bool = False) -> None:
+        """Make `inputs` (contiguous, of the right type and shape) available to the kernels.
+
+        stays: whether nobody changes them until the run is over.
+        """
         ...
 
     @property
@@ -186,6 +189,10 @@ class Device(Protocol):
     @property
     def decides(self) -> bool:
         """Whether the device goes through branches and loops without the host."""
+        ...
+
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[np.generic]) -> np.ndarray:
+        """An uninitialised array for an input, in the host's memory from which it gets to kernels soonest."""
         ...
 
     def session(self, memory: ContextMemory | None = None) -> Session:

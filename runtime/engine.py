@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -203,6 +203,13 @@ class Engine:
         record = self.plan.manifest.info.get("pipeline")
         lines = cast("Mapping[str, object]", record).get("text") if isinstance(record, Mapping) else None
         return "\n".join(map(str, cast("list[object]", lines))) if isinstance(lines, list) else ""
+
+    def host_array(self, shape: Sequence[int], dtype: np.dtype[np.generic]) -> np.ndarray:
+        """An uninitialised array for an input, in the host's memory from which a run gets it soonest.
+
+        For a GPU that is pinned memory: `run` lets the GPU read it where it lies. Other arrays are copied there first.
+        """
+        return self._device.host_array(shape, dtype)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:

@@ -11,7 +11,7 @@ from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.data_dependent_sizes import clamped, number, require_lengths, size_of
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
-from mlirt.frontend.onnx.node import Node, scalar
+from mlirt.frontend.onnx.node import Node
 
 
 @onnx_op("TopK")
@@ -64,22 +64,29 @@ def trilu(net: Network, node: Node) -> Value:
 @onnx_op("OneHot")
 def one_hot(net: Network, node: Node) -> Value:
     """`on` where the position along the new axis is the index, else `off`; negative indices count from the end."""
-    indices, depth, values = node.input(0), node.known(1, "the depth"), node.input(2)
-    if depth is None:
-        raise node.invalid("expected a depth, but there is none")
-    count = int(scalar(depth))
-    if count < 1:
+    indices, count, values = node.input(0), _depth(net, node), node.input(2)
+    if isinstance(count, int) and count < 1:
         raise node.invalid(f"expected a positive depth, got {count}")
     require_lengths(net, node, equal("", "", 2, values.dims[0], "expected {left} values, got {right}"))
     axis = node.axis("axis", -1, indices.rank + 1)
     whole = layers.unsqueeze(net, layers.cast(net, indices, "int64"), [axis])
-    wrapped = layers.binary(net, "sum", whole, layers.scalar_like(net, count, whole))
+    depth = layers.cast(net, node.input(1), "int64")
+    wrapped = layers.binary(net, "sum", whole, layers.reshape(net, depth, [1] * whole.rank))
     negative = layers.binary(net, "less", whole, layers.scalar_like(net, 0, whole))
     shape = [count if k == axis else 1 for k in range(whole.rank)]
     positions = layers.reshape(net, layers.counting(net, "int64", count), shape)
     hit = layers.binary(net, "equal", layers.select(net, negative, wrapped, whole), positions)
     off, on = (layers.along(net, values, 0, k, 1) for k in range(2))
     return layers.select(net, hit, on, off)
+
+
+def _depth(net: Network, node: Node) -> Dim:
+    """A number, an expression of the inputs' dimensions, or what the run computes."""
+    known = node.known_dims(1)
+    if known is not None and len(known) == 1 and known[0] is not None:
+        return known[0]
+    depth = layers.reshape(net, layers.cast(net, node.input(1), "int64"), [])
+    return size_of(net, layers.binary(net, "max", depth, number(net, 0)), node.name)
 
 
 def _diagonal(net: Network, node: Node) -> Value:

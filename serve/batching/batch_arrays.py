@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from mlirt.errors import PlanError
 from mlirt.serve.batching.request import Array, Outputs
 
+Memory = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
+"""Gives an uninitialised array of a shape and a type."""
 
-def joined(feeds: Sequence[Mapping[str, Array]], rows: int, padded: int) -> Mapping[str, Array]:
-    """All rows in order; further ones, up to `padded`, repeat the last one."""
+
+def joined(
+    feeds: Sequence[Mapping[str, Array]], rows: int, padded: int, memory: Memory = np.empty
+) -> Mapping[str, Array]:
+    """All rows in order; further ones, up to `padded`, repeat the last one. They lie in arrays of the `memory`."""
     if len(feeds) == 1 and rows == padded:
         return feeds[0]
     found: dict[str, Array] = {}
     for name, first in feeds[0].items():
-        batch = np.empty((padded, *first.shape[1:]), first.dtype)
+        batch = memory((padded, *first.shape[1:]), first.dtype)
         np.concatenate([one[name] for one in feeds], out=batch[:rows])
         batch[rows:] = batch[rows - 1 : rows]
         found[name] = batch

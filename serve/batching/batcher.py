@@ -13,8 +13,10 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self
 
+import numpy as np
+
 from mlirt.errors import DeadlineError, InvalidInputError, MlirtError, OverloadError, UnavailableError, out_of_memory
-from mlirt.serve.batching.batch_arrays import joined, split
+from mlirt.serve.batching.batch_arrays import Memory, joined, split
 from mlirt.serve.batching.brief_runs import BriefRuns
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.request import Answer, Array, Outputs, Request
@@ -37,6 +39,7 @@ class Batcher:
     that dimension and a trial finds that no row of an output depends on another row.
     may_run_in_loop: whether brief runs may be made by a caller's event loop (see `submit`); not where a run may have
     to wait for something else than its own work, as for a process that has ended.
+    memory: gives the arrays in which requests are joined.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Batcher:
         runs_at_once: int = 1,
         batch: bool | None = None,
         may_run_in_loop: bool = False,
+        memory: Memory = np.empty,
     ) -> None:
         self.signature = signature
         self.limits = limits or Limits()
@@ -63,6 +67,7 @@ class Batcher:
         self._admission = threading.Lock()
         self._admitted = 0
         self._most_admitted = self.limits.max_queue + runs_at_once * self._check.max_rows
+        self._memory = memory
         self._may_run_in_loop = may_run_in_loop and runs_at_once == 1 and not self.limits.delay_ms
         self._threads = [
             threading.Thread(target=self._work, name=f"mlirt-batch-{number}", daemon=True)
@@ -228,7 +233,7 @@ class Batcher:
         deadline = max(request.deadline for request in requests)
         timeout = None if deadline == float("inf") else max(0.0, deadline - begun)
         self._use.batch(total)
-        feeds = joined([request.feeds for request in requests], total, padded)
+        feeds = joined([request.feeds for request in requests], total, padded, self._memory)
         started = time.perf_counter()
         outputs = self._run(feeds, timeout)
         self._brief.ran(sum(request.size for request in requests), time.perf_counter() - started)

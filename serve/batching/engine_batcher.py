@@ -24,7 +24,13 @@ def engine_batcher(engine: Engine, limits: Limits | None = None, *, batch: bool 
         return engine.run(feeds, timeout=timeout)
 
     return Batcher(
-        run, signature_of(engine), limits, runs_at_once=engine.streams, batch=batch, may_run_in_loop=True
+        run,
+        signature_of(engine),
+        limits,
+        runs_at_once=engine.streams,
+        batch=batch,
+        may_run_in_loop=True,
+        memory=engine.host_array,
     )
 
 

@@ -62,6 +62,10 @@ class FakeDriver:
     memory: dict[int, Any] = field(default_factory=dict[int, Any])
     pinned: list[int] = field(default_factory=list[int])
     """The sizes of the pinned blocks that were ever asked for."""
+    pinned_at: dict[int, int] = field(default_factory=dict[int, int])
+    """The sizes of those that are there, by address."""
+    copied_from: list[int] = field(default_factory=list[int])
+    """The addresses of the host that were copied to the device."""
     modules: list[int] = field(default_factory=list[int])
     streams: list[int] = field(default_factory=list[int])
     events: list[int] = field(default_factory=list[int])
@@ -144,9 +148,16 @@ class FakeDriver:
 
     def allocate_pinned(self, size: int) -> int:
         self.pinned.append(size)
-        return self.allocate(size)
+        address = self.allocate(size)
+        self.pinned_at[address] = size
+        return address
 
-    free_pinned = free
+    def free_pinned(self, address: int) -> None:
+        del self.pinned_at[address]
+        self.free(address)
+
+    def is_pinned(self, address: int) -> bool:
+        return any(start <= address < start + size for start, size in self.pinned_at.items())
 
     def load_module(self, cubin: bytes) -> int:
         self.modules.append(self.new_handle())
@@ -189,6 +200,7 @@ class FakeDriver:
             self.captured.append(work)
 
     def copy_to_device(self, device: int, host: int, size: int, stream: int) -> None:
+        self.copied_from.append(host)
         self.queue(lambda: ctypes.memmove(device, host, size))
 
     def copy_to_host(self, host: int, device: int, size: int, stream: int) -> None:

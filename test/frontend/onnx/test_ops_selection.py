@@ -35,6 +35,23 @@ def test_one_hot(axis: int) -> None:
     check_node("OneHot", inputs, opset=11, constants=[1], axis=axis)
 
 
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_depth_that_is_a_length(rows: int) -> None:
+    """As in networks that count how many boxes each picture of a batch has."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["depth"], start=0, end=1),
+        helper.make_node("OneHot", ["i", "depth", "values"], ["y"], axis=0),
+    ]
+    inputs = {"x": ("float32", ["n", 2]), "i": ("int64", ["m"]), "values": ("float32", [2])}
+    feeds = {"x": numbers(rows, 2), "i": np.array([0, 3, -1, 4]), "values": np.array([-1, 2], np.float32)}
+    assert_agrees(model_of(nodes, inputs, ["y"]), feeds)
+
+
+def test_a_depth_that_the_run_computes() -> None:
+    inputs = [np.array([[0, -1], [3, 9]]), np.array(4), np.array([2.0, 5.0], np.float32)]
+    check_node("OneHot", inputs, opset=11, constants=[], axis=-1)
+
+
 @pytest.mark.parametrize("upper", [0, 1])
 @pytest.mark.parametrize("k", [None, -1, 2])
 @pytest.mark.parametrize("constants", [[1], []])

@@ -1,0 +1,1 @@
+"""MLPerf Inference's load generator over engines of this project and of others."""

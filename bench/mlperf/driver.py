@@ -1,0 +1,147 @@
+"""Between the load generator and a system: queries become batches, rows of outputs become responses.
+
+A query that comes as a whole (SingleStream, MultiStream, Offline) is cut into batches. Queries of the Server scenario
+come one by one: the batcher of mlirt.serve gathers them, for every system.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from mlirt.serve.batching.batch_arrays import joined
+from mlirt.serve.batching.batcher import Batcher
+from mlirt.serve.batching.limits import Limits
+from mlirt.serve.batching.signature import Signature
+from mlperf.samples import SampleLibrary
+from mlperf.systems import Array, Outputs, System
+
+Complete = Callable[[Sequence[int], Sequence[Array]], None]
+"""Tells the load generator the answers of samples: their ids, and the bytes of each."""
+_MANY = 1 << 22
+_MANY_MIB = float(1 << 16)
+
+
+class Driver(Protocol):
+    """Answers queries."""
+
+    failure: Exception | None
+    """Why the first batch failed that did; its samples were answered with nothing."""
+
+    def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
+        """Take a query: the ids of its samples, and their indices in the library."""
+        ...
+
+    def flush(self) -> None:
+        """Nothing more will come: run what waits."""
+        ...
+
+    def close(self) -> None:
+        """Wait for what runs."""
+        ...
+
+
+class WholeQueries:
+    """Cuts a query into batches of `rows`, the last one padded where the network's batch is fixed."""
+
+    def __init__(self, library: SampleLibrary, system: System, complete: Complete, rows: int, is_fixed: bool) -> None:
+        self._library, self._system, self._complete = library, system, complete
+        self._rows, self._is_fixed = rows, is_fixed
+        self._threads = ThreadPoolExecutor(system.runs_at_once, thread_name_prefix="batch")
+        self.failure: Exception | None = None
+
+    def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
+        if len(ids) <= self._rows:
+            self._answer(ids, indices)  # by the thread that asks: nobody else has to be woken
+            return
+        for start in range(0, len(ids), self._rows):
+            batch = slice(start, start + self._rows)
+            self._threads.submit(self._answer, ids[batch], indices[batch])
+
+    def flush(self) -> None:
+        """All is on its way."""
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def _answer(self, ids: Sequence[int], indices: Sequence[int]) -> None:
+        try:
+            samples = [self._library[index] for index in indices]
+            padded = self._rows if self._is_fixed else len(ids)
+            outputs = self._system.run(joined(samples, len(ids), padded, self._system.host_array))
+            self._complete(ids, answers(outputs, len(ids)))
+        except Exception as error:
+            self.failure = self.failure or error
+            self._complete(ids, [_NOTHING] * len(ids))
+
+
+class GatheredQueries:
+    """Lets the batcher gather queries: a batch is as large as what came while the last one ran, or within `delay`."""
+
+    def __init__(
+        self,
+        library: SampleLibrary,
+        system: System,
+        complete: Complete,
+        signature: Signature,
+        rows: int,
+        delay: float,
+    ) -> None:
+        """`rows`: the most of a batch; `delay`: for how many seconds the first query of a batch waits for others."""
+        self._library, self._complete = library, complete
+        limits = Limits(rows, 1e3 * delay, _MANY, _MANY_MIB, max_request_mb=_MANY_MIB)
+
+        def run(feeds: Mapping[str, Array], timeout: float | None) -> Outputs:
+            return system.run(feeds)
+
+        self.batcher = Batcher(
+            run, signature, limits, runs_at_once=system.runs_at_once, batch=True, memory=system.host_array
+        )
+        self.failure: Exception | None = None
+        self._failing = threading.Lock()
+
+    def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
+        found = self.batcher.submit_all([self._library[index] for index in indices])
+        for number, answer in zip(ids, found, strict=True):
+            answer.add_done_callback(partial(self._answered, number))
+
+    def flush(self) -> None:
+        """What waits is run as soon as it may."""
+
+    def close(self) -> None:
+        self.batcher.close()
+
+    def _answered(self, number: int, answer: Future[dict[str, Array]]) -> None:
+        error = answer.exception()
+        if error is None:
+            self._complete([number], answers(answer.result(), 1))
+            return
+        with self._failing:
+            self.failure = self.failure or (error if isinstance(error, Exception) else RuntimeError(str(error)))
+        self._complete([number], [_NOTHING])
+
+
+def answers(outputs: Outputs, count: int) -> list[Array]:
+    """The bytes of each of the first `count` rows of the outputs, one output behind the other."""
+    arrays = [np.ascontiguousarray(array) for array in outputs.values()]
+    flat = [array.reshape(len(array), -1).view(np.uint8) for array in arrays]
+    whole = flat[0] if len(flat) == 1 else np.concatenate(flat, 1)
+    return list(whole[:count])
+
+
+_NOTHING: Array = np.empty(0, np.uint8)
+
+
+def respond(loadgen: Any, ids: Sequence[int], rows: Sequence[Array]) -> None:
+    """`Complete` for the load generator, which has read the bytes when it returns."""
+    loadgen.QuerySamplesComplete(
+        [
+            loadgen.QuerySampleResponse(number, row.ctypes.data, row.nbytes)
+            for number, row in zip(ids, rows, strict=True)
+        ]
+    )

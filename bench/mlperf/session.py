@@ -1,0 +1,176 @@
+"""A system that is open for one scenario, and the tests that it is put to."""
+
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from mlirt.runtime.engine_interface import TensorDescription
+from mlirt.serve.batching.batch_arrays import joined
+from mlirt.serve.batching.signature import Signature
+from mlperf.answers import Check, Expected, checked, expected_answers
+from mlperf.driver import Complete, Driver, GatheredQueries, WholeQueries
+from mlperf.load import LoadSettings, Summary, read_answers, run_test
+from mlperf.models import model_file
+from mlperf.samples import SampleLibrary
+from mlperf.systems import Request, System, opened
+from mlperf.workloads import Workload
+
+_WARM_RUNS, _WARM_SECONDS = 30, 3.0
+_MIN_BATCHES = 4
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is tested, and how.
+
+    batch: the most samples of a batch, of Offline and Server; MultiStream has `streams` of them, SingleStream one.
+    runs_at_once: batches that run at the same time, of Offline and Server. samples: how many the library has.
+    delay: of `GatheredQueries`.
+    folder: models, plans and right answers are kept there.
+    """
+
+    workload: Workload
+    system: str
+    scenario: str
+    folder: Path
+    precision: str = "fp32"
+    device: str = "cpu"
+    threads: int = 1
+    batch: int = 8
+    streams: int = 8
+    runs_at_once: int = 1
+    samples: int = 16
+    delay: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """The most samples of a batch."""
+        return {"SingleStream": 1, "MultiStream": self.streams}.get(self.scenario, self.batch)
+
+    @property
+    def batches_at_once(self) -> int:
+        """One in scenarios that send a query when the last one is answered."""
+        return self.runs_at_once if self.scenario in ("Offline", "Server") else 1
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether queries come one by one, so that batches have any number of rows."""
+        return self.scenario == "Server"
+
+    def request(self) -> Request:
+        """What the system is opened with; the model is written where there is none."""
+        fixed = None if self.is_gathered else self.rows
+        model = model_file(self.workload, self.precision, fixed, self.folder, signed=self.device == "cuda")
+        return Request(
+            model,
+            1 if self.is_gathered else self.rows,
+            self.rows,
+            self.device,
+            "fp32" if self.device == "cpu" or self.precision == "fp32" else "fp16",
+            self.threads,
+            self.batches_at_once,
+            self.folder,
+        )
+
+
+class Session:
+    """An open system with its samples."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        request = setup.request()
+        self.system: System = opened(setup.system, request)
+        self.library = SampleLibrary(setup.workload.sample, setup.samples, self.system.host_array)
+        self._signature = signature_of_file(request.model)
+        self.rate = self._warm()
+        """Samples a second, roughly, of as many batches at once as there may be: by one thread, times those."""
+
+    def _warm(self) -> float:
+        """Run each size of a batch: what engines prepare and try in the first runs is done before the clock starts.
+
+        As many batches at once as there may be, since each has memory of its own, which is slow at its first touch.
+        """
+        self.library.load([0])
+        most = self.setup.rows
+        with ThreadPoolExecutor(self.setup.batches_at_once) as threads:
+            for rows in range(1, most) if self.setup.is_gathered else ():
+                self._least_time(threads, rows, _WARM_SECONDS / most)
+            return self.setup.batches_at_once * most / self._least_time(threads, most, _WARM_SECONDS)
+
+    def _least_time(self, threads: ThreadPoolExecutor, rows: int, seconds: float) -> float:
+        """Of a batch, while others run beside it; the first runs do not count where there is time for more."""
+        feeds, times = joined([self.library[0]], 1, rows), list[float]()
+
+        def run(_: int) -> None:
+            start = time.perf_counter()
+            self.system.run(feeds)
+            times.append(time.perf_counter() - start)
+
+        begun = time.perf_counter()
+        for number in range(_WARM_RUNS):
+            list(threads.map(run, range(self.setup.batches_at_once)))
+            if number and time.perf_counter() - begun > seconds:
+                break
+        return min(times)
+
+    def measure(self, logs: Path, seconds: float, *, rate: float | None = None, latency: float = 0.1) -> Summary:
+        """A performance test: its summary. `rate` and `latency` are those of Server; see `LoadSettings`."""
+        load = LoadSettings(
+            self.setup.scenario,
+            seconds=seconds,
+            rate=rate or self.rate,
+            streams=self.setup.streams,
+            latency=latency,
+            queries=self._least_queries(),
+        )
+        return run_test(load, self.library, logs, self._driver)
+
+    def _least_queries(self) -> int:
+        """Of Offline its samples: some batches for each that runs at once, or the last ones would be most of it."""
+        setup = self.setup
+        return _MIN_BATCHES * setup.batches_at_once * setup.rows if setup.scenario == "Offline" else 1
+
+    def check(self, logs: Path, expected: Mapping[int, Expected], *, rate: float | None = None) -> Check:
+        """An accuracy test: every sample once, each answer held against what is expected of it."""
+        load = LoadSettings(self.setup.scenario, accuracy=True, rate=rate or self.rate, streams=self.setup.streams)
+        summary = run_test(load, self.library, logs, self._driver)
+        return checked(summary.asked, read_answers(logs), expected, self.setup.workload.closeness)
+
+    def _driver(self, complete: Complete) -> Driver:
+        setup = self.setup
+        if setup.is_gathered:
+            return GatheredQueries(self.library, self.system, complete, self._signature, setup.rows, setup.delay)
+        return WholeQueries(self.library, self.system, complete, setup.rows, is_fixed=True)
+
+    def close(self) -> None:
+        """Let go of the system."""
+        self.system.close()
+
+
+def signature_of_file(model: Path) -> Signature:
+    """Names, types and shapes of an ONNX file's inputs and outputs."""
+    graph = onnx.load(str(model), load_external_data=False).graph
+    known = {one.name for one in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in known]
+    return Signature(graph.name, tuple(map(_described, inputs)), tuple(map(_described, graph.output)))
+
+
+def _described(value: onnx.ValueInfoProto) -> TensorDescription:
+    kind = value.type.tensor_type
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    return TensorDescription(value.name, dtype.name, tuple(dim.dim_param or dim.dim_value for dim in kind.shape.dim))
+
+
+def expected_of(setup: Setup, bound: float | None = None) -> dict[int, Expected]:
+    """What is expected of the answers to a setup's samples."""
+    is_signed = setup.device == "cuda"
+    samples = setup.samples
+    return expected_answers(setup.workload, setup.precision, samples, setup.folder, signed=is_signed, bound=bound)

@@ -1,0 +1,117 @@
+"""Queries become batches, and rows of outputs the answers of their samples."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from mlperf.driver import GatheredQueries, WholeQueries, answers
+from mlperf.samples import SampleLibrary
+from mlperf_doubling import FAILING, Doubling, sample
+
+from mlirt.runtime.engine_interface import TensorDescription
+from mlirt.serve.batching.signature import Signature
+
+SIGNATURE = Signature(
+    "doubling", (TensorDescription("x", "float32", ("batch", 3)),), (TensorDescription("y", "float32", ("batch", 3)),)
+)
+
+
+class Answered:
+    """What was answered, by the ids of the samples."""
+
+    def __init__(self, count: int) -> None:
+        self.found: dict[int, list[float]] = {}
+        self.twice: list[int] = []
+        self._count, self._lock = count, threading.Lock()
+        self._all = threading.Event()
+
+    def __call__(self, ids: Sequence[int], rows: Sequence[np.ndarray[Any, Any]]) -> None:
+        with self._lock:
+            for number, row in zip(ids, rows, strict=True):
+                self.twice += [number] if number in self.found else []
+                self.found[number] = row.view(np.float32).tolist()
+            if len(self.found) == self._count:
+                self._all.set()
+
+    def wait(self) -> dict[int, list[float]]:
+        assert self._all.wait(10)
+        assert not self.twice
+        return self.found
+
+
+def library(system: Doubling, count: int) -> SampleLibrary:
+    found = SampleLibrary(sample, count, system.host_array)
+    found.load(range(count))
+    return found
+
+
+@pytest.mark.parametrize(("is_fixed", "sizes"), [(True, [4, 4, 4]), (False, [2, 4, 4])])
+@pytest.mark.parametrize("runs_at_once", [1, 3])
+def test_a_query_is_cut_into_batches(is_fixed: bool, sizes: list[int], runs_at_once: int) -> None:
+    system, answered = Doubling(runs_at_once), Answered(10)
+    driver = WholeQueries(library(system, 5), system, answered, 4, is_fixed)
+    indices = [3, 1, 4, 1, 0, 2, 2, 4, 3, 0]
+    driver.issue(range(100, 110), indices)
+    assert answered.wait() == {100 + k: [2.0 * index] * 3 for k, index in enumerate(indices)}
+    driver.close()
+    assert sorted(system.sizes) == sizes
+
+
+def test_a_small_query_is_run_by_who_asks() -> None:
+    system, answered = Doubling(), Answered(1)
+    driver = WholeQueries(library(system, 3), system, answered, 1, True)
+    driver.issue([7], [2])
+    assert answered.found == {7: [4.0] * 3}
+    driver.close()
+
+
+@pytest.mark.parametrize("runs_at_once", [1, 2])
+def test_queries_are_gathered_into_batches(runs_at_once: int) -> None:
+    system, answered = Doubling(runs_at_once), Answered(64)
+    driver = GatheredQueries(library(system, 8), system, answered, SIGNATURE, 8, 0.05)
+    for number in range(64):
+        driver.issue([number], [number % 8])
+    assert answered.wait() == {number: [2.0 * (number % 8)] * 3 for number in range(64)}
+    driver.close()
+    assert sum(system.sizes) == 64
+    assert max(system.sizes) <= 8
+    assert len(system.sizes) < 64
+
+
+def test_a_batch_waits_no_longer_than_the_delay() -> None:
+    system, answered = Doubling(), Answered(1)
+    driver = GatheredQueries(library(system, 1), system, answered, SIGNATURE, 8, 0.01)
+    driver.issue([5], [0])
+    assert answered.wait() == {5: [0.0] * 3}
+    driver.close()
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+def test_a_batch_that_fails_is_answered_with_nothing_and_told(gathers: bool) -> None:
+    system, answered = Doubling(failing=2.0), Answered(3)
+    samples = library(system, 3)
+    driver = (
+        GatheredQueries(samples, system, answered, SIGNATURE, 1, 0.0)
+        if gathers
+        else WholeQueries(samples, system, answered, 1, True)
+    )
+    for number in range(3):
+        driver.issue([number], [number])
+    assert answered.wait() == {0: [0.0] * 3, 1: [2.0] * 3, 2: []}
+    driver.close()
+    assert str(driver.failure) == "2 is refused"
+    assert FAILING != 2.0
+
+
+def test_outputs_lie_one_behind_the_other() -> None:
+    outputs = {"a": np.arange(4, dtype=np.int16).reshape(2, 2), "b": np.array([[1.5], [2.5]], np.float32)}
+    rows = answers(outputs, 2)
+    assert [row.tobytes() for row in rows] == [
+        np.array([0, 1], np.int16).tobytes() + np.float32(1.5).tobytes(),
+        np.array([2, 3], np.int16).tobytes() + np.float32(2.5).tobytes(),
+    ]
+    assert len(answers(outputs, 1)) == 1
