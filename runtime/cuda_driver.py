@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import addressof, byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
@@ -169,8 +169,10 @@ class CudaDriver:
 
     def is_pinned(self, address: int) -> bool:
         """Whether an address of the host is in memory that is pinned, by this driver's user or another one's."""
-        kind = c_int()
-        status = self._cuda.cuPointerGetAttribute(byref(kind), _MEMORY_TYPE, c_uint64(address))
+        # The call for several attributes takes other memory for none; the one for a single attribute fails there.
+        kind, wanted = c_int(), c_int(_MEMORY_TYPE)
+        values = (c_void_p * 1)(addressof(kind))
+        status = self._cuda.cuPointerGetAttributes(1, byref(wanted), values, c_uint64(address))
         return status == 0 and kind.value == _HOST_MEMORY
 
     def load_module(self, cubin: bytes) -> Handle:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 PACKAGE = "capstone"
 _PAGE_LINES = 24_000
-_FEWEST, _MOST = 40, 400
+_MIN_LINES, _MAX_LINES = 40, 400
 _ELF = b"\x7fELF"
-_WIDEST_ADDRESS = 4  # digits
+_ADDRESS_DIGITS = 4
 _SASS_LINE = re.compile(r"^\s*(?:/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;|(\.L_\w+:))", re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ def machine_code(plan: Plan, lines: int | None = None) -> MachineCode:
     """
     kernels = plan.manifest.kernels
     if lines is None:
-        lines = min(max(_PAGE_LINES // max(len(kernels), 1), _FEWEST), _MOST)
+        lines = min(max(_PAGE_LINES // max(len(kernels), 1), _MIN_LINES), _MAX_LINES)
     try:
         texts = _cpu_texts(plan, lines) if plan.manifest.target.kind == "cpu" else _cuda_texts(plan, lines)
     except MissingPackageError as error:
@@ -101,7 +101,7 @@ def _instructions(plan: Plan, kernel: Kernel, machine: str, reader: Any) -> Iter
         for address, size, mnemonic, operands in reader.disasm_lite(bytes(section.body), 0):
             known = [names[at] for at in range(address, address + size) if at in names]
             comment = f"  ; {', '.join(known)}" if known else ""
-            yield f"{address:0{_WIDEST_ADDRESS}x}  {mnemonic:<14} {operands}".rstrip() + comment
+            yield f"{address:0{_ADDRESS_DIGITS}x}  {mnemonic:<14} {operands}".rstrip() + comment
 
 
 def _references(elf: ElfObject, number: int) -> dict[int, str]:
