@@ -80,13 +80,13 @@ def _add_sizes(command: argparse.ArgumentParser) -> None:
     command.add_argument("--logs", type=Path, default=Path("build/mlperf/logs"), help="of the load generator")
 
 
-def _setup(options: argparse.Namespace) -> Setup:
+def _setup(options: argparse.Namespace, network: str, system: str, scenario: str, precision: str) -> Setup:
     return Setup(
-        WORKLOADS[options.network],
-        options.system,
-        options.scenario,
+        WORKLOADS[network],
+        system,
+        scenario,
         options.folder,
-        options.precision,
+        precision,
         options.device,
         options.threads,
         options.batch,
@@ -97,16 +97,14 @@ def _setup(options: argparse.Namespace) -> Setup:
     )
 
 
-def logs_of(setup: Setup, folder: Path, *, accuracy: bool = False) -> Path:
-    """Where the logs of a test are kept."""
-    mode = "accuracy" if accuracy else "performance"
-    return folder / f"{setup.workload.name}.{setup.precision}.{setup.device}" / setup.system / setup.scenario / mode
+def _one_setup(options: argparse.Namespace) -> Setup:
+    return _setup(options, options.network, options.system, options.scenario, options.precision)
 
 
 def _run(options: argparse.Namespace) -> None:
-    setup = _setup(options)
+    setup = _one_setup(options)
     session = Session(setup)
-    logs = logs_of(setup, options.logs, accuracy=options.accuracy)
+    logs = setup.logs(options.logs, "accuracy" if options.accuracy else "performance")
     if options.accuracy:
         check = session.check(logs, expected_of(setup, options.bound), rate=options.rate)
         session.close()
@@ -144,11 +142,11 @@ def headline(scenario: str, summary: Summary) -> str:
 def _build(options: argparse.Namespace) -> None:
     from mlperf.mlirt_system import build
 
-    print(build(_setup(options).request()))
+    print(build(_one_setup(options).request()))
 
 
 def _endure(options: argparse.Namespace) -> None:
-    setup = _setup(options)
+    setup = _one_setup(options)
     if options.rate is None:
         raise SystemExit("--rate is missing: the queries a second that are sent")
     latency = options.latency or setup.workload.server_seconds
@@ -161,19 +159,7 @@ def _endure(options: argparse.Namespace) -> None:
 def _ratios(options: argparse.Namespace) -> None:
     ratios.table(
         [
-            Setup(
-                WORKLOADS[network],
-                "mlirt",
-                scenario,
-                options.folder,
-                precision,
-                options.device,
-                options.threads,
-                options.batch,
-                options.streams,
-                options.runs_at_once,
-                options.samples,
-            )
+            _setup(options, network, "mlirt", scenario, precision)
             for network in options.networks.split(",")
             for precision in options.precisions.split(",")
             for scenario in options.scenarios.split(",")

@@ -101,7 +101,7 @@ def endure(
     """Put a system under load for so many seconds."""
     session = Session(setup)
     expected = expected_of(setup, bound)
-    place = logs / f"{setup.workload.name}.{setup.precision}.{setup.device}" / setup.system / "endurance"
+    place = setup.logs(logs, "endurance")
     try:
         before = session.check(place / "before", expected, rate=rate)
         with MemoryReader(seconds) as memory:

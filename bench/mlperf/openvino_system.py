@@ -8,21 +8,17 @@ Its own hints choose streams: latency where one batch runs at a time, throughput
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from mlperf.systems import Array, Outputs, Request
+from mlperf.systems import Array, Outputs, PooledSystem, Request
 
 
-class OpenvinoSystem:
-    """Inference requests that wait for a batch."""
+class OpenvinoSystem(PooledSystem):
+    """Inference requests of one compiled model."""
 
     def __init__(self, request: Request) -> None:
-        self.runs_at_once = request.runs_at_once
+        super().__init__(request)
         openvino: Any = import_module("openvino")
         settings = {
             "PERFORMANCE_HINT": "LATENCY" if request.runs_at_once == 1 else "THROUGHPUT",
@@ -32,28 +28,14 @@ class OpenvinoSystem:
         }
         self._compiled = openvino.Core().compile_model(str(request.model), "CPU", settings)
         self._names = [output.get_any_name() for output in self._compiled.outputs]
-        self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for _ in range(request.runs_at_once):
-            self._free.put(self._compiled.create_infer_request())
+            self.add(self._compiled.create_infer_request())
 
-    def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        return np.empty(shape, dtype)
-
-    def run(self, feeds: Mapping[str, Array]) -> Outputs:
-        request = self._free.get()
-        try:
-            results = request.infer(dict(feeds), share_inputs=True)
-            return {name: results[index] for index, name in enumerate(self._names)}
-        finally:
-            self._free.put(request)
-
-    def close(self) -> None:
-        while not self._free.empty():
-            self._free.get()
+    def run_in(self, session: Any, feeds: dict[str, Array]) -> Outputs:
+        results = session.infer(feeds, share_inputs=True)
+        return {name: results[index] for index, name in enumerate(self._names)}
 
 
 def opened(request: Request) -> OpenvinoSystem:
     """A compiled model with an inference request for each batch at once."""
-    if request.device != "cpu" or request.precision != "fp32":
-        raise ValueError("OpenVINO is the peer on the CPU, in float32 or with a file of integers")
     return OpenvinoSystem(request)

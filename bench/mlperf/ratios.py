@@ -35,7 +35,7 @@ def table(setups: Sequence[Setup], peers: Sequence[str], logs: Path, seconds: fl
 
 
 def _row(setup: Setup, peers: Sequence[str], logs: Path, seconds: float, rounds: int) -> str:
-    sides = {side: Side(replace(setup, system=side), logs / side) for side in ("mlirt", *peers)}
+    sides = {side: Side(replace(setup, system=side), logs) for side in ("mlirt", *peers)}
     try:
         refused = {side: one.opened() for side, one in sides.items()}
         why = {side: text for side, text in refused.items() if text}
@@ -108,7 +108,6 @@ class Side:
 
 
 def _serve(setup: Setup, logs: Path, pipe: Connection) -> None:
-    place = logs / f"{setup.workload.name}.{setup.precision}" / setup.scenario
     try:
         session = Session(setup)
     except Exception as error:
@@ -122,10 +121,10 @@ def _serve(setup: Setup, logs: Path, pipe: Connection) -> None:
             session.close()
             return
         if seconds is None:
-            check = session.check(place / "accuracy", expected_of(setup))
+            check = session.check(setup.logs(logs, "accuracy"), expected_of(setup))
             pipe.send((max(check.errors)[0], check.lost + check.wrong))
             continue
-        summary = session.measure(place / "performance", seconds)
+        summary = session.measure(setup.logs(logs, "performance"), seconds)
         if setup.scenario == "Offline":
             pipe.send(summary.samples_per_second)
         else:

@@ -65,6 +65,10 @@ class Setup:
         """Whether queries come one by one, so that batches have any number of rows."""
         return self.scenario == "Server"
 
+    def logs(self, folder: Path, test: str) -> Path:
+        """Where the logs of a test are kept, in the folder of all."""
+        return folder / f"{self.workload.name}.{self.precision}.{self.device}" / self.system / self.scenario / test
+
     def request(self) -> Request:
         """What the system is opened with; the model is written where there is none."""
         fixed = None if self.is_gathered else self.rows

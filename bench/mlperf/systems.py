@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -58,6 +60,39 @@ class System(Protocol):
     def close(self) -> None:
         """Let go of what it holds."""
         ...
+
+
+class PooledSystem(ABC):
+    """A peer on the CPU: a session of its own for each batch at once, which waits for one."""
+
+    def __init__(self, request: Request) -> None:
+        """Raises `ValueError` for what is not the peer's: a GPU, and half precision."""
+        if request.device != "cpu" or request.precision != "fp32":
+            raise ValueError("this is a peer on the CPU, in float32 or with a file of integers")
+        self.runs_at_once = request.runs_at_once
+        self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def add(self, session: Any) -> None:
+        """One more session that waits."""
+        self._free.put(session)
+
+    def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return np.empty(shape, dtype)
+
+    def run(self, feeds: Mapping[str, Array]) -> Outputs:
+        session = self._free.get()
+        try:
+            return self.run_in(session, dict(feeds))
+        finally:
+            self._free.put(session)
+
+    @abstractmethod
+    def run_in(self, session: Any, feeds: dict[str, Array]) -> Outputs:
+        """Run a batch in a session that nobody else uses."""
+
+    def close(self) -> None:
+        while not self._free.empty():
+            self._free.get()
 
 
 SYSTEMS = ("mlirt", "onnxruntime", "openvino", "torch")
