@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, MlirtError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +41,20 @@ def both(one: Callable[[str, int, int], None], other: BuildRecorder | None) -> C
     return tell
 
 
+def _errors_of_tensors(recorder: BuildRecorder) -> dict[str, float]:
+    """What int8 loses of each tensor, where a calibration has kept samples."""
+    if recorder.calibration is None:
+        return {}
+    from mlirt.builder.calibration.comparison import tensor_errors
+    from mlirt.tools.trtexec_log import log
+
+    try:
+        return tensor_errors(recorder.calibration, layer_precisions=recorder.layer_precisions)
+    except MlirtError as error:
+        log("W", f"--report: the errors of tensors are not known: {' '.join(str(error).split())}")
+        return {}
+
+
 def write_report(
     engine: EngineLike,
     arguments: Namespace,
@@ -67,6 +82,7 @@ def write_report(
         recorder.close()
         is_onnx = not arguments.onnx.endswith(".mlir")
         build = recorder.facts(model_nodes(arguments.onnx) if is_onnx else ())
+        build = replace(build, errors=_errors_of_tensors(recorder))
     kernels = recorder.kernels if recorder is not None else {}
     code = machine_code(engine.plan)
     write_output(page(Subject(engine.name, engine.plan, binding, times, kernels, build, code)), arguments.report)

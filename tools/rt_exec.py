@@ -252,7 +252,7 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         options |= {"remarks": remarks, "progress": both(progress, recorder)}
         if recorder is not None:
             recorder.calibration = int8.get("calibration")
-            recorder.int8_settings = {key: options[key] for key in ("layer_precisions",) if options.get(key)}
+            recorder.layer_precisions = options.get("layer_precisions") or {}
         config = config_of(arguments, options)
         engine = build(_model(arguments), config=config)
         progress.close()

@@ -9,14 +9,12 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from mlirt.builder.calibration.calibration import Calibration
-from mlirt.builder.calibration.comparison import tensor_errors
 from mlirt.builder.plan_cache import TAKEN
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.kernel.core import FuncOp
@@ -54,8 +52,8 @@ class BuildRecorder(Remarks):
     """Whether the whole plan was."""
     calibration: Calibration | None = None
     """What the scales come from, where that is known."""
-    int8_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What else was asked for of the network in int8."""
+    layer_precisions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What layers were asked to compute in."""
     _began: float = field(default_factory=time.perf_counter)
     _spent: float = 0.0
     _phase: int = -1
@@ -119,8 +117,7 @@ class BuildRecorder(Remarks):
         """What a page needs of it; `nodes` are those of the model."""
         graphs = [graph for graph in (self.before, self.fused) if graph is not None]
         found = (self.spans, self.tactics, self.remarks, self.compiled)
-        errors = {} if self.calibration is None else tensor_errors(self.calibration, **self.int8_settings)
-        return BuildFacts(graphs, nodes, *found, self.is_cached, self.scales, self.calibration, errors)
+        return BuildFacts(graphs, nodes, *found, self.is_cached, self.scales, self.calibration)
 
     def _end_step(self, now: float) -> None:
         what, start = self._step or ("reading the network", 0.0)

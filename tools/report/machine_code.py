@@ -14,7 +14,6 @@ from mlirt.runtime.elf_sections import PROGBITS, RELA, ElfObject, read_object, t
 from mlirt.runtime.elf_symbols import SYMBOL, read_symbols
 
 if TYPE_CHECKING:
-    from mlirt.runtime.manifest import Kernel
     from mlirt.runtime.plan_file import Plan
 
 PACKAGE = "capstone"
@@ -51,32 +50,36 @@ def machine_code(plan: Plan, lines: int | None = None) -> MachineCode:
 def _cpu_texts(plan: Plan, lines: int) -> dict[str, str]:
     machine = plan.manifest.target.triple.partition("-")[0]
     reader = _capstone(machine)
-    return {kernel.name: _shortened(_instructions(plan, kernel, machine, reader), lines) for kernel in _coded(plan)}
+    codes = _codes(plan)
+    return {name: _shortened(_instructions(name, code, machine, reader), lines) for name, code in codes.items()}
 
 
 def _cuda_texts(plan: Plan, lines: int) -> dict[str, str]:
     from mlirt.builder.machine_code.disassembler import disassemble, find_nvdisasm
 
     find_nvdisasm()
-    kernels = list(_coded(plan))
-    texts = disassemble([_object(plan, kernel) for kernel in kernels])
+    codes = _codes(plan)
     return {
-        kernel.name: _shortened((found[3] or f"{found[1]}  {found[2]}" for found in _SASS_LINE.finditer(text)), lines)
-        for kernel, text in zip(kernels, texts, strict=True)
+        name: _shortened((found[3] or f"{found[1]}  {found[2]}" for found in _SASS_LINE.finditer(text)), lines)
+        for name, text in zip(codes, disassemble(list(codes.values())), strict=True)
     }
 
 
-def _coded(plan: Plan) -> Iterator[Kernel]:
-    """The kernels with code of their own; those of a library have none."""
+def _codes(plan: Plan) -> dict[str, bytes]:
+    """The code of each kernel for its newest architecture; kernels of a library have none."""
+    found: dict[str, bytes] = {}
     for kernel in plan.manifest.kernels:
-        if _object(plan, kernel)[:4] == _ELF:
-            yield kernel
+        if kernel.objects:
+            code = bytes(memoryview(plan.sections[kernel.objects[max(kernel.objects, key=_generation)]]))
+            if code.startswith(_ELF):
+                found[kernel.name] = code
+    return found
 
 
-def _object(plan: Plan, kernel: Kernel) -> bytes:
-    """The code of the newest architecture."""
-    section = max(kernel.objects.items(), default=None)
-    return b"" if section is None else bytes(memoryview(plan.sections[section[1]]))
+def _generation(architecture: str) -> int:
+    """90 of sm_90a; 0 of a CPU's code, which has no name."""
+    digits = re.sub(r"\D", "", architecture)
+    return int(digits) if digits else 0
 
 
 def _capstone(machine: str) -> Any:
@@ -90,9 +93,9 @@ def _capstone(machine: str) -> Any:
     return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
 
 
-def _instructions(plan: Plan, kernel: Kernel, machine: str, reader: Any) -> Iterator[str]:
+def _instructions(name: str, code: bytes, machine: str, reader: Any) -> Iterator[str]:
     """Addresses, instructions, and the names that the linker fills in behind those that refer to them."""
-    elf = read_object(memoryview(_object(plan, kernel)), kernel.name, machine)
+    elf = read_object(memoryview(code), name, machine)
     read_symbols(elf)  # checks what refers to them
     for number, section in enumerate(elf.sections):
         if section.kind != PROGBITS or not section.name.startswith(".text") or not section.size:
