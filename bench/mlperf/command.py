@@ -18,9 +18,10 @@ Needs `pip install 'mlirt[mlperf]'`, onnxruntime for files in int8 and for --acc
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from mlirt.errors import MlirtError
 from mlirt.runtime.host_cpu import thread_count
 from mlperf import endurance, ratios
 from mlperf.answers import BOUNDS
@@ -34,7 +35,10 @@ from mlperf.workloads import WORKLOADS
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command; exits with 1 where an answer is lost or wrong."""
     options = _parser().parse_args(argv)
-    options.act(options)
+    try:
+        options.act(options)
+    except (ModuleNotFoundError, MlirtError, ValueError) as error:
+        raise SystemExit(f"bench/mlperf: {error}") from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,14 +62,26 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--seconds", type=float, default=600.0 if name == "endure" else 10.0)
     command = commands.add_parser("ratios")
     command.set_defaults(act=_ratios)
-    command.add_argument("--networks", default="resnet50,mobilenet_v2,bert_base,retinanet")
-    command.add_argument("--precisions", default="fp32,int8")
-    command.add_argument("--scenarios", default="SingleStream,Offline")
-    command.add_argument("--peers", default="onnxruntime,openvino")
+    command.add_argument("--networks", type=_some_of(WORKLOADS), default="resnet50,mobilenet_v2,bert_base,retinanet")
+    command.add_argument("--precisions", type=_some_of(PRECISIONS), default="fp32,int8")
+    command.add_argument("--scenarios", type=_some_of(SCENARIOS), default="SingleStream,Offline")
+    command.add_argument("--peers", type=_some_of(SYSTEMS), default="onnxruntime,openvino")
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--seconds", type=float, default=5.0)
     _add_sizes(command)
     return parser
+
+
+def _some_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Reads names with commas between them, all of them known."""
+
+    def names(text: str) -> list[str]:
+        found = text.split(",")
+        if unknown := [name for name in found if name not in known]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(known)}")
+        return found
+
+    return names
 
 
 def _add_sizes(command: argparse.ArgumentParser) -> None:
@@ -160,11 +176,11 @@ def _ratios(options: argparse.Namespace) -> None:
     ratios.table(
         [
             _setup(options, network, "mlirt", scenario, precision)
-            for network in options.networks.split(",")
-            for precision in options.precisions.split(",")
-            for scenario in options.scenarios.split(",")
+            for network in options.networks
+            for precision in options.precisions
+            for scenario in options.scenarios
         ],
-        options.peers.split(","),
+        options.peers,
         options.logs,
         options.seconds,
         options.rounds,

@@ -16,6 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from mlperf.load import load_generator
 from mlperf.session import Session, Setup, expected_of
 
 _REST_SECONDS = 0.3
@@ -109,6 +110,7 @@ class Side:
 
 def _serve(setup: Setup, logs: Path, pipe: Connection) -> None:
     try:
+        load_generator()  # that it is missing is said now, not by a process that ends
         session = Session(setup)
     except Exception as error:
         pipe.send(f"{type(error).__name__}: {error}"[:160])

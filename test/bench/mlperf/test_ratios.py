@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mlperf.answers import Check
+from mlperf.command import main
 from mlperf.endurance import Endurance, MemoryReader, resident_mib
 from mlperf.load import Summary
 from mlperf.ratios import ratios
@@ -48,3 +49,10 @@ def test_memory_is_read_until_the_end() -> None:
         size = resident_mib()
     assert memory.readings[0][1] < size
     assert size > 64
+
+
+@pytest.mark.parametrize("flag", ["networks", "precisions", "scenarios", "peers"])
+def test_an_unknown_name_in_a_list_is_one_line(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["ratios", f"--{flag}=nothing"])
+    assert f"argument --{flag}: 'nothing' is none of " in capsys.readouterr().err.splitlines()[-1]
