@@ -198,9 +198,11 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Llama(nn.Module):
     """Layers of a language model; with `past` it reads one word behind so many that are cached."""
 
-    def __init__(self, length: int, past: int = 0, width: int = 256, heads: int = 8, shared: int = 2) -> None:
+    def __init__(
+        self, length: int, past: int = 0, width: int = 256, heads: int = 8, shared: int = 2, layers: int = 3
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(LlamaLayer(width, heads, shared) for _ in range(3))
+        self.layers = nn.ModuleList(LlamaLayer(width, heads, shared) for _ in range(layers))
         self.norm = RootMeanSquareNorm(width)
         places, size = torch.arange(past, past + length)[:, None], width // heads
         angles = places / 10000 ** (torch.arange(0, size, 2) / size)

@@ -205,10 +205,11 @@ def module_of(model: Model) -> Any:
     config._attn_implementation = "eager"  # pyright: ignore[reportPrivateUsage]
     if hasattr(config, "use_cache"):
         config.use_cache = False
-    return NamedOutput(_class_of(transformers, model.kind)(config), list(inputs_of(model, 0)), model.output)
+    return NamedOutput(class_of(transformers, model.kind)(config), list(inputs_of(model, 0)), model.output)
 
 
-def _class_of(transformers: Any, name: str) -> Any:
+def class_of(transformers: Any, name: str) -> Any:
+    """A class of transformers by its name, Whisper's encoder too, which the package does not list."""
     if hasattr(transformers, name):
         return getattr(transformers, name)
     from transformers.models.whisper import modeling_whisper

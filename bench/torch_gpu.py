@@ -113,17 +113,29 @@ def copies_in(machine: Machine, call: Call) -> tuple[int, int]:
 
 
 class Engines:
-    """The engines that the back end makes, in order."""
+    """The engines that the back end makes, in order, and the tensors that each was last called with."""
 
     def __init__(self) -> None:
         self.made: list[Any] = []
+        self.given: dict[Any, tuple[Any, ...]] = {}
         first = graph_engines.PartEngine.__init__
 
         def noted(engine: Any, *args: Any) -> None:
             first(engine, *args)
             self.made.append(engine)
+            forward = engine.forward
+
+            def noting(*inputs: Any) -> Any:
+                self.given[engine] = inputs
+                return forward(*inputs)
+
+            engine.forward = noting
 
         setattr(graph_engines.PartEngine, "__init__", noted)
+
+    def feeds(self, engine: Any) -> dict[str, Any]:
+        """The inputs of its last call by name."""
+        return dict(zip(engine.inputs, self.given[engine], strict=True))
 
 
 def network(name: str, batch: int, given: argparse.Namespace) -> tuple[Any, tuple[Any, ...]]:
@@ -180,7 +192,7 @@ def measured(name: str, batch: int, machine: Machine, engines: Engines, given: a
     copies, kernels = copies_in(machine, call) if machine.is_gpu else (0, 0)
     if copies or (machine.is_gpu and not kernels):
         wrong.append(f"{copies} copies and {kernels} kernels in 5 calls")
-    sides = {"engine": machine.captured(engine_call(engines.made[0], inputs)), "call": call}
+    sides = {"engine": machine.captured(engine_call(engines.made[0], engines.feeds(engines.made[0]))), "call": call}
     sides["captured"] = machine.captured(call)
     if not given.no_peer:
         sides |= peer_calls(module, inputs, machine)
@@ -196,13 +208,21 @@ def measured(name: str, batch: int, machine: Machine, engines: Engines, given: a
 SIDES = ("engine", "call", "captured", "peer", "peer captured")
 
 
-def engine_call(part: Any, inputs: tuple[Any, ...]) -> Call:
-    """What runs a part's engine alone, on the inputs of the graph that are no weights."""
-    feeds = dict(zip(part.inputs, inputs, strict=True))
+def engine_call(part: Any, feeds: dict[str, Any]) -> Call:
+    """What runs a part's engine alone."""
     if part.engine.target == "cpu":
         return lambda: part.engine.run(feeds)
     outputs = {name: torch.empty_like(one) for name, one in run_tensors(part.engine, feeds).items()}
     return lambda: part.engine.run_on_stream(feeds, outputs, torch.cuda.current_stream().cuda_stream)
+
+
+def captured_or_why(machine: Machine, call: Call, name: str) -> Call | None:
+    """A CUDA graph around a call that was made before; None where that cannot be captured, which is said."""
+    try:
+        return machine.captured(call)
+    except RuntimeError as error:
+        print(f"{name}: no CUDA graph: {str(error).splitlines()[0][:120]}", flush=True)
+        return None
 
 
 def peer_calls(module: Any, inputs: tuple[Any, ...], machine: Machine) -> dict[str, Call]:
