@@ -65,7 +65,24 @@ def ptx_text(source: KernelSource, architecture: str) -> str:
     for position, argument in enumerate(source.arguments):
         if argument == "tensor_map":
             text = _with_map(text, f"{source.name}_param_{position}", source.name)
-    return _with_cluster(text, source.cluster)
+    return _with_cluster(without_fused_clamps(text), source.cluster)
+
+
+def without_fused_clamps(text: str) -> str:
+    """PTX in which the larger of zero and a minimum or maximum of integers is computed from the sign instead.
+
+    ptxas 13 makes one instruction of both, VIMNMX.RELU. On an H200 a comparison two instructions behind it read the
+    register's number from before; alone, with its result stored, it was right.
+    """
+    made = set(re.findall(r"\b(?:min|max)\.s32\s+(%r\d+),", text))
+
+    def apart(match: re.Match[str]) -> str:
+        result, value = match.groups()
+        if value not in made:
+            return match[0]
+        return f"{{ .reg .b32 n; shr.s32 n, {value}, 31; not.b32 n, n; and.b32 {result}, {value}, n; }}"
+
+    return re.sub(r"\bmax\.s32\s+(%r\d+), (%r\d+), 0;", apart, text)
 
 
 def _with_map(text: str, parameter: str, name: str) -> str:

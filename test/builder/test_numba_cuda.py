@@ -10,8 +10,9 @@ from lowered_network import parse_module
 
 from mlirt.builder import numba_cuda
 from mlirt.builder.gpu_code import ARCHITECTURES
+from mlirt.builder.machine_code.disassembler import disassemble
 from mlirt.builder.numba_cuda import compile_kernels
-from mlirt.builder.numba_cuda_compiler import ptx_text
+from mlirt.builder.numba_cuda_compiler import ptx_text, without_fused_clamps
 from mlirt.codegen.numba_cuda.cuda_expressions import CUDA_EXPRESSIONS as EXPRESSIONS
 from mlirt.codegen.numba_cuda.kernel_source import emit_kernel, sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
@@ -34,6 +35,17 @@ SOFTMAX = """
 func.func @main(%x: tensor<3x700xf64>) -> tensor<3x700xf64> {
   %y = fused.softmax %x {axis = 1 : i64} : (tensor<3x700xf64>) -> tensor<3x700xf64>
   func.return %y : tensor<3x700xf64>
+}
+"""
+MEANS = """
+func.func @main(%x: tensor<8x192x35x35xf32>) -> tensor<8x192x35x35xf32> {
+  %y = fused.window average %x {window = array<i64: 3, 3>, stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>,
+    pre_padding = #trt.dims<["1", "1"]>, post_padding = #trt.dims<["1", "1"]>, count_include_padding = true} :
+    (tensor<8x192x35x35xf32>) -> tensor<8x192x35x35xf32> {
+  ^bb0(%sum: f32):
+    fused.yield %sum : f32
+  }
+  func.return %y : tensor<8x192x35x35xf32>
 }
 """
 NETWORKS = {
@@ -74,6 +86,21 @@ def test_kernels_of_warpgroups_become_cubins_of_one_architecture(choice: str) ->
     assert list(cubins) == ["sm_90a"]
     assert cubins["sm_90a"].spilled_bytes == 0
     assert compile_kernels(sources)[kernel] == cubins
+
+
+def test_an_integer_between_zero_and_another_is_two_instructions() -> None:
+    text = "min.s32 \t%r2, %r1, 3;\n\tmax.s32 \t%r3, %r2, 0;\n\tmax.s32 \t%r5, %r4, 0;\n"
+    found = without_fused_clamps(text)
+    assert "max.s32 \t%r3" not in found
+    assert "and.b32 %r3, %r2, n;" in found
+    assert "max.s32 \t%r5, %r4, 0;" in found
+
+
+def test_means_of_windows_at_borders_have_no_fused_clamps() -> None:
+    for cubins in compile_kernels(lowered(MEANS)).values():
+        (text,) = disassemble([cubins["sm_90a"].code])
+        assert "VIMNMX" in text
+        assert ".RELU" not in text
 
 
 def test_early_starts_are_left_out_for_devices_without_them() -> None:
