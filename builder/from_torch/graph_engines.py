@@ -40,6 +40,7 @@ def graph_engines(captured: CapturedGraph, config: BuildConfig, min_nodes: int =
         program, is_dynamic = _program(captured)
     # TorchDynamo holds lengths that are fixed to what they are.
     whole = program.module(check_guards=is_dynamic)
+    _drop_metadata_checks(whole.graph)
     weights = _attributes(whole)
     refused = refused_names(whole.graph, weights)
     parts = partitioned(whole, refused)
@@ -63,6 +64,13 @@ def _program(captured: CapturedGraph) -> tuple[Any, bool]:
     module, inputs, shapes = captured.module()
     is_dynamic = any(shapes)
     return decomposed(exported(module, inputs, None, shapes if is_dynamic else None)), is_dynamic
+
+
+def _drop_metadata_checks(graph: Any) -> None:
+    """Erase what asks tensors for the device that the graph was exported on; TorchDynamo has compared the inputs."""
+    for node in list(graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            graph.erase_node(node)
 
 
 def _attributes(module: Any) -> dict[str, Any]:

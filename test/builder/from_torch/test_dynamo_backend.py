@@ -204,3 +204,15 @@ def test_one_engine_serves_all_lengths(engines: list[Any], kind: str) -> None:
             assert torch.allclose(compiled(x)[0], module(x)[0], atol=1e-5)
     assert len(engines) == 1
     assert torch._dynamo.config.allow_rnn == before
+
+
+def test_tensors_are_not_asked_for_the_device_of_the_export() -> None:
+    class Cast(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.to(torch.float64) + 1
+
+    graph = torch.export.export(Cast(), (torch.ones(2),)).module().graph
+    check = torch.ops.aten._assert_tensor_metadata.default
+    assert any(node.target is check for node in graph.nodes)
+    graph_engines._drop_metadata_checks(graph)  # pyright: ignore[reportPrivateUsage]
+    assert not any(node.target is check for node in graph.nodes)
