@@ -15,7 +15,7 @@ import numpy as np
 
 from mlperf.closeness import Closeness
 from mlperf.load import answer_arrays
-from mlperf.models import model_file
+from mlperf.models import model_file, sampler
 from mlperf.workloads import Array, Arrays, Workload
 
 BOUNDS = {"fp32": 1e-3, "fp16": 2e-2, "int8": 1e-3}
@@ -108,8 +108,9 @@ def _answers(workload: Workload, model: Path, samples: int) -> dict[int, Arrays]
 
         session = cpu_session(model)
         names = [value.name for value in session.get_outputs()]
+        sample = sampler(workload, model)
         for index in missing:
-            feeds = {name: array[None] for name, array in workload.sample(index).items()}
+            feeds = {name: array[None] for name, array in sample(index).items()}
             found = zip(names, session.run(None, feeds), strict=True)
             known |= {f"{index} {name}": array[0] for name, array in found}
         np.savez(path, **known)  # pyright: ignore[reportArgumentType]

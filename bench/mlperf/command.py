@@ -92,6 +92,7 @@ def _add_sizes(command: argparse.ArgumentParser) -> None:
     command.add_argument("--runs-at-once", type=int, default=1, help="batches that run at the same time")
     command.add_argument("--samples", type=int, default=16, help="of the library")
     command.add_argument("--delay-ms", type=float, default=0.0, help="how long a batch waits for more queries")
+    command.add_argument("--heuristic", action="store_true", help="kernels by estimates, which builds sooner")
     command.add_argument("--folder", type=Path, default=Path("build/mlperf"), help="models, plans, right answers")
     command.add_argument("--logs", type=Path, default=Path("build/mlperf/logs"), help="of the load generator")
 
@@ -110,6 +111,7 @@ def _setup(options: argparse.Namespace, network: str, system: str, scenario: str
         options.runs_at_once,
         options.samples,
         options.delay_ms / 1e3,
+        options.heuristic,
     )
 
 

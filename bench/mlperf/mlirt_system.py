@@ -19,7 +19,8 @@ from mlperf.systems import Array, Outputs, Request
 def plan_path(request: Request) -> Path:
     """Where the plan of a request is kept."""
     rows = f"b{request.most}" if request.is_fixed else f"b{request.least}-{request.most}"
-    return request.folder / f"{request.model.stem}.{rows}.{request.device}.{request.precision}.plan"
+    chosen = "estimated." if request.heuristic else ""
+    return request.folder / f"{request.model.stem}.{rows}.{request.device}.{request.precision}.{chosen}plan"
 
 
 def build(request: Request) -> Path:
@@ -34,7 +35,8 @@ def build(request: Request) -> Path:
         profiles = {
             value.name: [(rows, *_lengths(value)) for rows in (request.least, best, request.most)] for value in inputs
         }
-    mlirt.compile(str(request.model), request.device, request.precision, profiles).save(path)
+    source = str(request.model)
+    mlirt.compile(source, request.device, request.precision, profiles, heuristic=request.heuristic).save(path)
     return path
 
 

@@ -2,7 +2,8 @@
 
 In int8, onnxruntime's static quantiser puts QuantizeLinear and DequantizeLinear around the layers with weights and what
 lies between them: ranges of some samples, weights with a scale for each output channel. Layers behind the last product,
-such as the decoding of boxes, stay as they are.
+such as the decoding of boxes, stay as they are. A file for GPUs takes pictures as int8, as MLPerf's rules allow: they
+are quantised before the clock starts, with the scale of the first layer.
 """
 
 # onnxruntime has no types: what comes from it is unknown to the checker.
@@ -11,18 +12,21 @@ such as the decoding of boxes, stay as they are.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 from quantized_model import folded
 
 from mlperf.workloads import Arrays, Workload
 
 PRECISIONS = ("fp32", "fp16", "int8")
 _PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
+_STEP = "step of input "
 _CALIBRATION = 4
 _FIRST_CALIBRATION = 1 << 20
 """Samples to calibrate with are none of those that are asked for."""
@@ -76,6 +80,40 @@ class _Reader:
         return None if sample is None else {name: array[None] for name, array in sample.items()}
 
 
+def sampler(workload: Workload, model: Path) -> Callable[[int], Arrays]:
+    """The samples as a file takes them: integers where its inputs are."""
+    proto = onnx.load(str(model), load_external_data=False)
+    steps = {one.key.removeprefix(_STEP): float(one.value) for one in proto.metadata_props if one.key.startswith(_STEP)}
+
+    def sample(index: int) -> Arrays:
+        found = workload.sample(index)
+        for name, step in steps.items():
+            found[name] = np.clip(np.rint(found[name] / np.float32(step)), -128, 127).astype(np.int8)
+        return found
+
+    return sample if steps else workload.sample
+
+
+def _take_integers(proto: onnx.ModelProto) -> None:
+    """Let inputs that are quantised before all else, without a zero point, be int8; their steps become metadata."""
+    graph, arrays = proto.graph, {one.name: one for one in proto.graph.initializer}
+    for value in graph.input:
+        readers = [node for node in graph.node if value.name in node.input]
+        if not readers or any(node.op_type != "QuantizeLinear" for node in readers):
+            continue
+        steps = {float(numpy_helper.to_array(arrays[node.input[1]])) for node in readers}
+        zeros = {int(numpy_helper.to_array(arrays[node.input[2]])) for node in readers}
+        if len(steps) > 1 or zeros != {0} or arrays[readers[0].input[2]].data_type != onnx.TensorProto.INT8:
+            continue
+        names = {node.output[0] for node in readers}
+        for node in readers:
+            graph.node.remove(node)
+        for node in graph.node:
+            node.input[:] = [value.name if name in names else name for name in node.input]
+        value.type.tensor_type.elem_type = onnx.TensorProto.INT8
+        proto.metadata_props.add(key=_STEP + value.name, value=repr(steps.pop()))
+
+
 def _quantised(workload: Workload, path: Path, signed: bool) -> Path:
     quantization: Any = import_module("onnxruntime.quantization")
     kinds = quantization.QuantType
@@ -97,6 +135,10 @@ def _quantised(workload: Workload, path: Path, signed: bool) -> Path:
             nodes_to_exclude=behind_products(proto.graph),
             extra_options={"ActivationSymmetric": signed},
         )
+        if signed:
+            proto = onnx.load(str(fresh))
+            _take_integers(proto)
+            onnx.save(proto, fresh)
         fresh.replace(path)
     return path
 

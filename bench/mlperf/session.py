@@ -18,7 +18,7 @@ from mlirt.serve.batching.signature import Signature
 from mlperf.answers import Check, Expected, checked, expected_answers
 from mlperf.driver import Complete, Driver, GatheredQueries, WholeQueries
 from mlperf.load import LoadSettings, Summary, read_answers, run_test
-from mlperf.models import model_file
+from mlperf.models import model_file, sampler
 from mlperf.samples import SampleLibrary
 from mlperf.systems import Request, System, opened
 from mlperf.workloads import Workload
@@ -33,7 +33,7 @@ class Setup:
 
     batch: the most samples of a batch, of Offline and Server; MultiStream has `streams` of them, SingleStream one.
     runs_at_once: batches that run at the same time, of Offline and Server. samples: how many the library has.
-    delay: of `GatheredQueries`.
+    delay: of `GatheredQueries`. heuristic: of `Request`.
     folder: models, plans and right answers are kept there.
     """
 
@@ -49,6 +49,7 @@ class Setup:
     runs_at_once: int = 1
     samples: int = 16
     delay: float = 0.0
+    heuristic: bool = False
 
     @property
     def rows(self) -> int:
@@ -82,6 +83,7 @@ class Setup:
             self.threads,
             self.batches_at_once,
             self.folder,
+            self.heuristic,
         )
 
 
@@ -92,7 +94,8 @@ class Session:
         self.setup = setup
         request = setup.request()
         self.system: System = opened(setup.system, request)
-        self.library = SampleLibrary(setup.workload.sample, setup.samples, self.system.host_array)
+        samples = sampler(setup.workload, request.model)
+        self.library = SampleLibrary(samples, setup.samples, self.system.host_array)
         self._signature = signature_of_file(request.model)
         self.rate = self._warm()
         """Samples a second, roughly, of as many batches at once as there may be: by one thread, times those."""

@@ -23,7 +23,7 @@ class Request:
     model: the ONNX file; its first dimensions are `least` = `most` where these are equal, else a name.
     device: "cpu" or "cuda". precision: "fp32" or "fp16"; a file with QuantizeLinear computes in int8 where it says so.
     threads: those that compute on a CPU, in all. runs_at_once: how many batches may run at the same time.
-    folder: where plans are kept.
+    folder: where plans are kept. heuristic: whether kernels are chosen by estimates instead of their measured times.
     """
 
     model: Path
@@ -34,6 +34,7 @@ class Request:
     threads: int
     runs_at_once: int
     folder: Path
+    heuristic: bool = False
 
     @property
     def is_fixed(self) -> bool:
