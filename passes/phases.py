@@ -105,6 +105,7 @@ PHASES = (
             ),
             Step("fuse-padding-convolution", "explicit zero padding becomes the convolution's own"),
             Step("fuse-sibling-convolutions", "convolutions of one input become one, before each grows an epilogue"),
+            Step("convert-patches-to-product", "weights have all factors; moves may meet other moves", "cuda"),
             Step("canonicalize", "moved and folded layers leave new identities"),
             Step("cse", "equal layers run once"),
             Step("remove-dead-loops", "loops whose results are unused are dead code"),
@@ -241,6 +242,7 @@ PHASES = (
                 "weights are in any order for nothing, once groups are merged",
                 "cpu",
             ),
+            Step("merge-convolution-groups{lanes=0}", "a tile of matrix units has more channels than a group", "cuda"),
             Step("convert-io-formats", "layouts of callers, before those that layers prefer, as both may cancel"),
             Step(
                 "assign-layouts{target=cpu lanes={lanes}}",

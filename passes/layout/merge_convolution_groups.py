@@ -1,15 +1,16 @@
-"""Groups of a few channels are computed together, as whole vectors of channels with zeros between the groups."""
+"""Groups of a few channels are computed together, as whole vectors or tiles of channels with zeros between them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.tensor_types import dims
+from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.passes.layout.convolution_rewriting import kernel_of
 from mlirt.passes.options import option
 from mlirt.passes.rules import Match, Outcome, RulePass, constant, op, rule
@@ -19,11 +20,18 @@ if TYPE_CHECKING:
 
 # Vectors multiply so many zeros in the time in which loops over single channels do without them.
 _MAX_MERGED_GROUPS = 32
+# Channels of a product on matrix units that take no less time with fewer of them.
+_TILE, _PIECE = 64, 32
+_HALF = 2  # bytes
 
 
 @dataclass(frozen=True)
 class MergeConvolutionGroupsPass(RulePass):
     """Merge as many groups of a convolution of images as make whole vectors of `lanes` channels, or all of them.
+
+    With `lanes=0` groups become tiles of matrix units, where kernels have elements that all of these multiply: as many
+    groups are merged as take the fewest products, zeros and what tiles are filled up with included. An infinite number
+    then makes the results of the groups that it is merged with NaN, as 0 * inf is.
 
     Only constant kernels, and no depthwise ones, which have vectors of groups. `merged_groups` tells kernels which
     products are with zeros.
@@ -34,7 +42,7 @@ class MergeConvolutionGroupsPass(RulePass):
 
     name = "merge-convolution-groups"
 
-    lanes: int = option(16, at_least=1)
+    lanes: int = option(16, at_least=0)
 
     @rule(op(ConvolutionOp, kernel=constant("kernel")).named("convolution"))
     def merge(self, m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Outcome:
@@ -44,7 +52,12 @@ class MergeConvolutionGroupsPass(RulePass):
             return None
         if convolution.transposed.value.data or (inputs == 1 and outputs == groups):
             return "it is a deconvolution, or has vectors of groups"
-        count = merged(groups, inputs, outputs // groups, self.lanes)
+        if self.lanes:
+            count = merged(groups, inputs, outputs // groups, self.lanes)
+        elif byte_width(element_of(kernel.type)) > _HALF:
+            return "matrix units read halves and bytes"
+        else:
+            count = merged_into_tiles(groups, inputs, outputs // groups)
         if count == 1:
             return None
         array = _with_zeros(m.array(kernel), groups, count)
@@ -60,6 +73,17 @@ def merged(groups: int, inputs: int, outputs: int, lanes: int) -> int:
     whole = [count for count in divisors if count * inputs % lanes == 0 and count * outputs % lanes == 0]
     count = (whole or [groups])[0]
     return count if count <= _MAX_MERGED_GROUPS else 1
+
+
+def merged_into_tiles(groups: int, inputs: int, outputs: int) -> int:
+    """How many of the groups, with so many channels each, take the fewest products as one on matrix units."""
+
+    def products(count: int) -> int:
+        sides = (max(_TILE, -(-count * channels // _PIECE) * _PIECE) for channels in (inputs, outputs))
+        return groups // count * prod(sides)
+
+    divisors = [count for count in range(1, min(groups, _MAX_MERGED_GROUPS) + 1) if groups % count == 0]
+    return min(divisors, key=products)
 
 
 def _with_zeros(kernel: Array, groups: int, count: int) -> Array:

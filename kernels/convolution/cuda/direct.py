@@ -60,9 +60,13 @@ PRIORITY = 15
 CHANNEL, SPATIAL = 1, 2
 _BLOCKS = ((4, 16), (4, 8), (2, 16), (2, 8))
 """Rows and channels of a thread."""
+_FEW_CHANNELS, _NARROW_BLOCKS = 4, ((8, 4), (4, 4), (2, 4))
+"""Channels of a result that are few, and the blocks for them."""
 _MAX_CELLS = 48
-_MAX_DEPTH = 1024  # products of a result: with more of them tiles in shared memory read less
+_MIN_PIXELS = 4  # with less, a warp per result reads the weights in order
+_MAX_DEPTH = 1024  # products of a result: with more of them tiles in shared memory read less, if they are not empty
 _FULL_RATE, _THREADS = 0.5, 512  # of the multiply-adds, and threads that a processor has at once
+_LATENCY = 100  # cycles of a step whose loads no other thread hides, at least
 
 
 @dataclass(frozen=True)
@@ -124,13 +128,17 @@ def _blocks(op: ConvolutionOp, lowering: Lowering) -> list[Block]:
         return []
     steps = [lowering.placements[value].strides[last] for value in (op.input, op.output)]
     depth = prod(size for size in weights[1:] if isinstance(size, int))
-    if steps != [1, 1] or depth > _MAX_DEPTH:
+    pixels = typical(
+        dims(op.output.type)[0] * symbolic.product(dims(op.output.type)[2:]), typical_values(lowering.block)
+    )
+    is_few = isinstance(weights[0], int) and weights[0] <= _FEW_CHANNELS
+    if steps != [1, 1] or (depth > _MAX_DEPTH and not is_few) or pixels <= _MIN_PIXELS:
         return []
     axes = tuple(
         Axis(weights[axis], stride, dilation, pre, dims(op.input.type)[axis], dims(op.output.type)[axis])
         for axis, (stride, dilation, pre, _) in enumerate(op.spatial(), SPATIAL)
     )
-    found = [Block(rows, channels, axes) for rows, channels in _BLOCKS]
+    found = [Block(rows, channels, axes) for rows, channels in (_NARROW_BLOCKS if is_few else _BLOCKS)]
     return [one for one in found if one.cells <= _MAX_CELLS]
 
 
@@ -144,7 +152,7 @@ def _microseconds(op: ConvolutionOp, block: Block, lowering: Lowering) -> float:
     adds = block.rows * block.channels * taps / (device.float_products * _FULL_RATE)
     reads = (2 * block.cells + taps * block.channels / 4) / 32
     waves = max(1.0, threads / (device.processors * _THREADS))
-    cycles = waves * _THREADS * steps * max(adds, reads)
+    cycles = max(waves * _THREADS * max(adds, reads), _LATENCY) * steps
     moved = typical(stored_bytes(op.input.type) + stored_bytes(op.output.type), known)
     return device.moves.launch + max(
         cycles / device.tiles.cycles_per_microsecond, 2 * moved / device.moves.copied_bytes
@@ -214,9 +222,7 @@ class _Direct:
         return total
 
     @kernel
-    def _cells(
-        self, loops: Sequence[Value], first: Value, channel: Value, tap: Value
-    ) -> dict[tuple[int, int], Value]:
+    def _cells(self, loops: Sequence[Value], first: Value, channel: Value, tap: Value) -> dict[tuple[int, int], Value]:
         """Of an input channel and a tap of the outer dimensions, the cells by line and tap along the columns."""
         block, found = self.block, dict[tuple[int, int], Value]()
         rows, columns = block.axes[-2:]

@@ -1,13 +1,14 @@
 """Convolutions on Hopper GPUs as implicit GEMM by warpgroups, whose im2col tiles are copied by TMA.
 
 Pixels are rows of the product, output channels its columns; the depth goes tap by tap, in each along the channels,
-which are neighbours in memory.
+which are neighbours in memory. Groups are a batch of products that read other channels of the same pixels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
@@ -47,7 +48,7 @@ OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
-_MIN_CHANNELS = 8  # of the result
+_MIN_CHANNELS = 8  # of the result of a group; more groups are merged where there are less
 _MIN_PIXELS = 4  # with less, a warp per result reads the weights in order
 _MAX_STRIDE = 8
 # How far corners and taps may lie from a pixel, by the number of spatial dimensions.
@@ -78,18 +79,19 @@ def work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         or not is_pointwise(op)
     ):
         return None
-    if op.transposed.value.data or op.groups.value.data != 1 or not is_within_reach(op) or not pads_with_zeros(op):
+    groups = op.groups.value.data
+    if op.transposed.value.data or is_depthwise(op) or not is_within_reach(op) or not pads_with_zeros(op):
         return None
     if not images_of(op, lowering).fits():
         return None
-    columns, known = weights.shape[0], typical_values(lowering.block)
+    columns, known = weights.shape[0] // groups, typical_values(lowering.block)
     pixels = typical(pixels_of(op), known)
-    if columns < _MIN_CHANNELS or pixels <= _MIN_PIXELS:
+    if (columns < _MIN_CHANNELS and groups > 1) or pixels <= _MIN_PIXELS:
         return None
     return GroupWork(
         pixels,
         columns,
-        1,
+        groups,
         depth_steps(weights.shape, kind),
         may_split=True,
         extras=large_extras(op),
@@ -108,7 +110,7 @@ def kind_of(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
 
 def kind_of_lines(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
     """The same with lines that the channels of a tap fill best."""
-    kind, channels = kind_of(op, lowering), dims(op.input.type)[1]
+    kind, channels = kind_of(op, lowering), dims(op.kernel.type)[0 if op.transposed.value.data else 1]
     return None if kind is None or not isinstance(channels, int) else kind.fitting(channels * byte_width(kind.element))
 
 
@@ -130,6 +132,11 @@ def depth_steps(sizes: Sequence[int], kind: Kind) -> int:
     for length in taps:
         count *= length
     return count
+
+
+def is_depthwise(op: ConvolutionOp) -> bool:
+    """Whether each channel is convolved alone, which is no product of matrices."""
+    return op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
 
 
 def is_within_reach(op: ConvolutionOp) -> bool:
@@ -172,19 +179,23 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     kind, weights = kind_of_lines(op, lowering), lowering.known(op.kernel)
     assert kind is not None
     assert weights is not None
-    k, width = lowering.kernel("convolution"), width_of_results(op, tile, weights.shape[0])
+    groups = op.groups.value.data
+    columns = weights.shape[0] // groups
+    k, width = lowering.kernel("convolution"), width_of_results(op, tile, columns)
     axes = range(2, rank(op.output.type))
-    shape = ResultShape((), (0, *axes), (1,))
+    shape = ResultShape((), (0, *axes), (1,), groups)
     epilogue = RowEpilogue(k, op, shape, lowering, width)
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows, kind)
-    right = filters(k, op.kernel, partial(packed_by_taps, kind.depth), kind, lowering, (tile.columns, width))
-    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), depth_steps(weights.shape, kind))
+    pack = partial(packed_by_taps, kind.depth, groups=groups)
+    right = filters(k, op.kernel, pack, kind, lowering, (tile.columns, width))
+    batch = (groups,) if groups > 1 else ()
+    sizes = GroupSizes(pixels_of(op), columns, batch, depth_steps(weights.shape, kind), shares_rows=groups > 1)
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
 def _pixel_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows: int, kind: Kind) -> Source:
-    if is_matrix(op, images):
+    if is_matrix(op, images) and op.groups.value.data == 1:
         pixels = product(images.sizes[:-1])
         matrix = MappedMemory(
             images.buffer, images.element, images.offset, (pixels, images.sizes[-1]), images.steps[-2:]
@@ -197,9 +208,10 @@ def window_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
     """The windows of so many pixels at a time."""
     stride, dilation, pre, post = zip(*op.spatial(), strict=True)
     taps = tuple(size for size in dims(op.kernel.type)[2:] if isinstance(size, int))
-    channels = images.sizes[-1]
+    channels, by_group = images.sizes[-1], op.groups.value.data > 1
     assert isinstance(channels, int)
-    shape = WindowShape(taps, stride, dilation, pre, post, dims(op.output.type)[2:], channels)
+    channels //= op.groups.value.data
+    shape = WindowShape(taps, stride, dilation, pre, post, dims(op.output.type)[2:], channels, by_group)
     return WindowSource(k, images, rows, shape, kind.line)
 
 
@@ -207,20 +219,26 @@ def filters(
     k: KernelBuilder, kernel: SSAValue, pack: Pack, kind: Kind, lowering: Lowering, columns: tuple[int, int]
 ) -> MatrixSource:
     """Weights, which `pack` brings to `[output channel, depth]`, as columns: so many of a tile, and neighbours of a
-    thread.
+    thread. A dimension in front of these is an entry of the batch.
     """
     ordered = lowering.packed(kernel, partial(_in_fragment_order, pack, columns[1]))
     buffer, shape = lowering.placements.new_weight(ordered, "packed"), ordered.array.shape
-    memory = MappedMemory(buffer, kind.element, 0, shape, (shape[-1], 1))
-    return MatrixSource(k, memory, columns[0], (), by_depth=False, known=True, in_fragment_order=True, line=kind.line)
+    steps = tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    batch = tuple(range(len(shape) - 2))
+    memory = MappedMemory(buffer, kind.element, 0, shape, steps)
+    return MatrixSource(
+        k, memory, columns[0], batch, by_depth=False, known=True, in_fragment_order=True, line=kind.line
+    )
 
 
 def _in_fragment_order(pack: Pack, width: int, weights: Array) -> Array:
     return in_fragment_order(pack(weights), width)
 
 
-def packed_by_taps(depth: int, weights: Array) -> Array:
-    """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles."""
+def packed_by_taps(depth: int, weights: Array, groups: int = 1) -> Array:
+    """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles; with
+    several groups these are the first dimension.
+    """
     import numpy as np
 
     count, channels = weights.shape[:2]
@@ -228,4 +246,4 @@ def packed_by_taps(depth: int, weights: Array) -> Array:
     taps = weights[0, 0].size
     packed = np.zeros((count, taps, whole), weights.dtype)
     packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)
-    return packed.reshape(count, taps * whole)
+    return packed.reshape(*((groups,) if groups > 1 else ()), count // groups, taps * whole)

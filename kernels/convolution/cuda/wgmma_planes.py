@@ -52,7 +52,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """That of `cuda_wgmma`, transposed: each image is a product of its own, whose columns are its pixels."""
     work = wgmma.work(op, lowering)
-    if work is None or not _has_planes(op, lowering):
+    if work is None or op.groups.value.data != 1 or not _has_planes(op, lowering):
         return None
     batch, pixels = (typical(one, typical_values(lowering.block)) for one in _images_and_pixels(op))
     return replace(work, rows=work.columns, columns=pixels, batch=batch, ahead=0)

@@ -104,20 +104,20 @@ class Costs:
 
     def product_rates(self) -> tuple[float, float]:
         """Operations of products of halves whose tiles come through registers, and of those that the device copies."""
-        last, plain = self._rates(1)[2]
+        last, plain = self._rates()[2]
         return plain, max(last, plain)
 
     def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
         """A convolution on plain tensors, and with channels last."""
         element, (traffic, work) = byte_width(element_of(op.kernel.type)), self._traffic_and_work(op)
-        last, plain = self._rates(op.groups.value.data).get(element, _SLOWEST)
+        last, plain = self._rates().get(element, _SLOWEST)
         is_depthwise = op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
         if self.reads_any_order(op):
             return traffic + work / plain + self._planes_of_few(op), traffic + work / plain
-        depth = self.number(dims(op.input.type)[1]) * element
-        filled = depth / (-(-depth // _DEPTH) * _DEPTH) if op.groups.value.data == 1 else 1.0
+        depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
+        filled = depth / (-(-depth // _DEPTH) * _DEPTH)
         return traffic + work / plain, traffic + work / (last * filled)
 
     def _planes_of_few(self, op: ConvolutionOp) -> float:
@@ -147,11 +147,10 @@ class Costs:
             2.0 * self.number(outputs) * self.number(taps),
         )
 
-    def _rates(self, groups: int) -> Mapping[int, tuple[float, float]]:
-        """Warpgroups read no groups; for those of halves there are other kernels with matrix units, for floats none."""
+    def _rates(self) -> Mapping[int, tuple[float, float]]:
         if not self.has_warpgroups:
             return _RATES_WITHOUT_WARPGROUPS
-        return _RATES_WITH_TF32 if self.has_tf32 and groups == 1 else _RATES
+        return _RATES_WITH_TF32 if self.has_tf32 else _RATES
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
         """Whether a convolution reads single elements, wherever they lie: with few channels, where it rounds them, and
@@ -167,7 +166,7 @@ class Costs:
 
     def _has_lines(self, op: ConvolutionOp) -> bool:
         """Whether warpgroups compute a deconvolution: they read lines of channels."""
-        rate = self._rates(op.groups.value.data).get(byte_width(element_of(op.kernel.type)), _SLOWEST)
+        rate = self._rates().get(byte_width(element_of(op.kernel.type)), _SLOWEST)
         return self.has_warpgroups and op.groups.value.data == 1 and rate[0] > rate[1]
 
 

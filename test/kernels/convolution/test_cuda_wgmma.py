@@ -48,6 +48,14 @@ KINDS = {
         Problem((1, 8, 5, 6, 7), (9, 8, 2, 3, 2), stride=(1, 2, 1), pre=(0, 1, 1), post=(1, 1, 0)),
         "64x32s3",
     ),
+    "groups": (Problem((2, 64, 9, 7), (64, 32, 3, 3), pre=(1,), post=(1,), groups=2, residual=True), "64x32s3"),
+    "groups narrower than a tile": (
+        Problem((2, 72, 7, 9), (120, 24, 3, 2), stride=(2, 1), pre=(1,), post=(1,), groups=3, residual=True),
+        "128x64s3",
+    ),
+    "groups wider than a tile": (Problem((1, 48, 9, 8), (144, 24, 3, 3), pre=(1,), groups=2), "64x32s3t"),
+    "groups of pixels": (Problem((3, 96, 5, 7), (96, 48, 1, 1), groups=2), "64x64s3"),
+    "groups whose depth is shared": (Problem((1, 144, 5, 7), (128, 72, 3, 3), pre=(1,), groups=2), "64x64s3c2"),
 }
 
 
@@ -114,7 +122,7 @@ def test_few_channels_are_joined_along_rows(kind: str, last: bool) -> None:
     "problem",
     [
         Problem((1, 12, 9, 9), (16, 12, 3, 3)),  # pixels do not start at multiples of 16 bytes
-        Problem((1, 16, 9, 9), (16, 8, 3, 3), groups=2),
+        Problem((1, 24, 9, 9), (24, 4, 3, 3), groups=6),  # fewer results of a group than a thread has neighbours
         Problem((1, 16, 9, 9), (16, 8, 2, 2), stride=(2,), groups=2, transposed=True),
     ],
 )

@@ -44,6 +44,13 @@ class ResultShape:
     batch: tuple[int, ...]
     rows: tuple[int, ...]
     columns: tuple[int, ...]
+    groups: int = 1
+    """Parts of the columns that are entries of the batch, each a product of its own; only without others."""
+
+    @property
+    def leading(self) -> int:
+        """How many loops the entries have."""
+        return len(self.batch) + (self.groups > 1)
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -54,7 +61,10 @@ class ResultShape:
         output, space, places = op.output, dims(op.output.type), lowering.placements
         accesses = [*extra_operands(op, places), direct(output, places[output])]
         permuted = [Affine(one.value, tuple(one.steps[axis] for axis in self.axes), one.offset) for one in accesses]
-        nest = Nest.of([space[axis] for axis in self.axes], permuted)
+        extents = [space[axis] for axis in self.axes]
+        if self.groups > 1:
+            return self._of_groups(extents, permuted)
+        nest = Nest.of(extents, permuted)
         first = len(self.batch) + len(self.rows)
         for axis in reversed(range(first, len(self.axes) - 1)):
             outer, inner = nest.extents[axis : axis + 2]
@@ -63,6 +73,16 @@ class ResultShape:
             elif nest.merges(axis):
                 nest = nest.merged(axis)
         return nest
+
+    def _of_groups(self, extents: Sequence[Dim], accesses: Sequence[Affine]) -> Nest:
+        """The groups in front, and the columns of one behind the rows."""
+        *rows, columns = extents
+        assert isinstance(columns, int)
+        own = columns // self.groups
+        split = [
+            Affine(one.value, (one.steps[-1] * own, *one.steps[:-1], one.steps[-1]), one.offset) for one in accesses
+        ]
+        return Nest.of([self.groups, *rows, own], split)
 
 
 def is_joined(op: ProductOp, shape: ResultShape, lowering: Lowering) -> bool:
@@ -150,10 +170,11 @@ class RowEpilogue:
         self.region = wider or (with_reciprocals(region) if is_half(self.element) else region)
         nest = shape.nest(op, lowering)
         self.columns, self.width = nest.extents[-1], width
-        first_row, column = len(shape.batch), len(shape.batch) + len(shape.rows)
+        first_row, column = shape.leading, shape.leading + len(shape.rows)
         nest = collapse(nest, frozenset({column}), frozenset({first_row, column}))
         self.extents = nest.extents[:-1]
         self.batch_loops = sum(group[0] < first_row for group in nest.groups)
+        self._first_row = self.batch_loops if shape.groups > 1 else 0
         self.operands = nest.operands
         self.pointers = [k.buffer(one.value, one.offset) for one in nest.operands]
         self.together = [self._together(one, lowering) for one in nest.operands]
@@ -204,8 +225,8 @@ class RowEpilogue:
         return range(len(self.operands) - 1)
 
     def is_fixed(self, number: int) -> bool:
-        """Whether an extra operand is the same in all rows."""
-        return all(step == 0 for step in self.operands[number].steps[:-1])
+        """Whether an extra operand is the same in all rows, of a group where there are any."""
+        return all(step == 0 for step in self.operands[number].steps[self._first_row : -1])
 
     def bytes_of(self, number: int) -> int:
         """Of an element of an extra operand."""

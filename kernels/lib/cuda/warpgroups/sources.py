@@ -131,6 +131,8 @@ class WindowShape:
     post: tuple[int, ...]
     output: tuple[Dim, ...]
     channels: int
+    by_group: bool = False
+    """Whether the last entry of the batch is a group of so many channels, not an image."""
 
     def walk(self) -> Walk:
         """Where the window's first tap goes."""
@@ -144,7 +146,8 @@ class WindowShape:
 class WindowSource(Source):
     """The pixels of images as rows, tap by tap and in each the channels.
 
-    Those of all images follow each other, or each image is an entry of the batch.
+    Those of all images follow each other, or each image is an entry of the batch. A tile may hold channels of the next
+    group, which weights of zero belong to.
     """
 
     by_depth = False
@@ -164,7 +167,9 @@ class WindowSource(Source):
             extent = k.size(size)
             at.insert(0, k.sub(k.mul(k.rem(pixel, extent), stride), pre))
             pixel = k.div(pixel, extent)
-        self.pixel = [k.add(pixel, batch[0]) if batch else pixel, *at]
+        by_group = self.shape.by_group
+        self.pixel = [k.add(pixel, batch[0]) if batch and not by_group else pixel, *at]
+        self.channel = k.mul(batch[-1], self.shape.channels) if by_group else None
 
     def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
         tap, block = k.div(step, self.blocks), k.rem(step, self.blocks)
@@ -172,6 +177,7 @@ class WindowSource(Source):
         for taps, dilation in reversed(list(zip(self.shape.kernel, self.shape.dilation, strict=True))):
             offsets.insert(0, k.mul(k.rem(tap, taps), dilation))
             tap = k.div(tap, taps)
-        places = [*self.pixel, k.mul(block, self.depth)]
+        channel = k.mul(block, self.depth)
+        places = [*self.pixel, channel if self.channel is None else k.add(self.channel, channel)]
         target = (slot.tiles, slot.index, slot.barriers, slot.barrier)
         k.insert(LoadWindowOp(self.map, places, offsets, *target))
