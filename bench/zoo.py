@@ -29,6 +29,7 @@ import math
 import multiprocessing
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -143,6 +144,8 @@ def _measure(case: str, given: argparse.Namespace, pipe: Connection) -> None:
     try:
         machine, (engine, feeds), sides, row = _prepared(case, given)
     except Exception as error:
+        if given.verbose:
+            traceback.print_exc()
         pipe.send(Row(case, wrong=f"{type(error).__name__}: {error}".split("\n")[0][:200]))
         return
     pipe.send(None)
@@ -239,6 +242,7 @@ def main() -> int:
     flags.add_argument("--budget", type=float, default=540.0, help="seconds after which no case is waited for")
     flags.add_argument("--below", type=float, default=1.3, help="ratio below which slow layers are listed")
     flags.add_argument("--no-peer", action="store_true")
+    flags.add_argument("--verbose", action="store_true", help="where errors come from")
     flags.add_argument("--measured", action="store_true", help="kernels are chosen by their times on the device")
     flags.add_argument("--out", type=Path, help="a folder for zoo.json and the table")
     given = flags.parse_args()

@@ -102,7 +102,11 @@ def _transformers(
 
 
 def _diffusion(batch: int) -> Made:
-    return DiffusionUnet(320, 768), (torch.randn(batch, 4, 64, 64), torch.randn(batch, 320), torch.randn(batch, 77, 768))
+    return DiffusionUnet(320, 768), (
+        torch.randn(batch, 4, 64, 64),
+        torch.randn(batch, 320),
+        torch.randn(batch, 77, 768),
+    )
 
 
 def _detector_backbone() -> Any:
@@ -151,9 +155,7 @@ NETWORKS: Mapping[str, Maker] = {
     "shufflenet_v2_x1_0": _torchvision("shufflenet_v2_x1_0", *_IMAGE),
     "inception_v3": _torchvision("inception_v3", 3, 299, 299, aux_logits=False, init_weights=False),
     "vgg16": _torchvision("vgg16", *_IMAGE),
-    "deeplabv3_resnet50": _torchvision(
-        "deeplabv3_resnet50", 3, 520, 520, weights_backbone=None, aux_loss=False
-    ),
+    "deeplabv3_resnet50": _torchvision("deeplabv3_resnet50", 3, 520, 520, weights_backbone=None, aux_loss=False),
     "deeplabv3_mobilenet_v3_large": _torchvision(
         "deeplabv3_mobilenet_v3_large", 3, 512, 512, weights_backbone=None, aux_loss=False
     ),
@@ -170,7 +172,12 @@ NETWORKS: Mapping[str, Maker] = {
         num_heads=12,
     ),
     "whisper_encoder": _transformers(
-        "WhisperEncoder", "WhisperConfig", {"input_features": _noise(80, 3000)}, d_model=512, encoder_layers=6
+        "WhisperEncoder",
+        "WhisperConfig",
+        {"input_features": _noise(80, 3000)},
+        d_model=512,
+        encoder_layers=6,
+        encoder_attention_heads=8,
     ),
     "wav2vec2_base": _transformers("Wav2Vec2Model", "Wav2Vec2Config", {"input_values": _noise(160000)}),
     "clip_vision": _transformers("CLIPVisionModel", "CLIPVisionConfig", {"pixel_values": _noise(*_IMAGE)}),
