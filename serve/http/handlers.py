@@ -14,6 +14,7 @@ from mlirt.errors import MlirtError, OverloadError, UnavailableError
 from mlirt.serve.http.body_budget import BodyBudget
 from mlirt.serve.http.errors import ForbiddenError, SlowClientError, status_of
 from mlirt.serve.http.metrics import CONTENT_TYPE, Metrics
+from mlirt.serve.http.short_requests import CLIENT_HAS_GONE, LARGE
 from mlirt.serve.http.traces import request_span
 from mlirt.serve.models.model import Model
 from mlirt.serve.models.models import Models
@@ -23,9 +24,6 @@ from mlirt.serve.protocol.json_fields import shown
 from mlirt.serve.protocol.metadata import model_metadata, server_metadata
 
 _LOG = logging.getLogger("mlirt.serve")
-_LARGE = 1 << 18
-"""Bytes of a body from which on it is read by a thread, so that other requests do not wait for it."""
-_CLIENT_HAS_GONE = 499
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -111,7 +109,7 @@ class Handlers:
                     )
                 status = 200
             except asyncio.CancelledError:
-                status = _CLIENT_HAS_GONE
+                status = CLIENT_HAS_GONE
                 raise
             except MlirtError as error:
                 status = status_of(error)
@@ -145,7 +143,7 @@ class Handlers:
 
 async def _by_thread(size: int, work: Callable[[], Any]) -> Any:
     """Do small work at once, and large work where it keeps no others from being answered."""
-    return work() if size < _LARGE else await asyncio.to_thread(work)
+    return work() if size < LARGE else await asyncio.to_thread(work)
 
 
 def _response(body: bytes, length: int | None) -> web.Response:

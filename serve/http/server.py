@@ -13,9 +13,12 @@ from aiohttp import web
 
 from mlirt.serve.http.body_budget import BodyBudget
 from mlirt.serve.http.handlers import Handlers, errors_as_json
+from mlirt.serve.http.short_requests import IDLE_SECONDS, Connection, Service
+from mlirt.serve.http.traces import is_traced
 from mlirt.serve.models.models import Models
 
 _MEBI = 1 << 20
+_NEVER = 1e7
 _BACKLOG = 1024
 """Connections that wait to be taken, which come all at once where clients start together."""
 
@@ -39,30 +42,40 @@ class HttpSettings:
     """Whether clients may load and unload models."""
 
 
-def application(models: Models, settings: HttpSettings) -> web.Application:
+def application(handlers: Handlers, settings: HttpSettings) -> web.Application:
     """The application of aiohttp."""
-    max_body = int(settings.max_body_mb * _MEBI)
-    budget = BodyBudget(max_body, int(settings.max_bodies_mb * _MEBI))
-    app = web.Application(client_max_size=max_body, middlewares=[errors_as_json])
-    app.add_routes(Handlers(models, budget, settings.read_seconds, allow_reload=settings.allow_reload).routes())
+    app = web.Application(client_max_size=int(settings.max_body_mb * _MEBI), middlewares=[errors_as_json])
+    app.add_routes(handlers.routes())
     return app
 
 
 @asynccontextmanager
 async def serving(models: Models, settings: HttpSettings) -> AsyncGenerator[int]:
     """Serve until the block ends; its value is the port. Then health checks fail, and open requests are answered."""
+    budget = BodyBudget(int(settings.max_body_mb * _MEBI), int(settings.max_bodies_mb * _MEBI))
+    handlers = Handlers(models, budget, settings.read_seconds, allow_reload=settings.allow_reload)
     runner = web.AppRunner(
-        application(models, settings),
+        application(handlers, settings),
         access_log=None,
         handler_cancellation=True,
+        keepalive_timeout=IDLE_SECONDS if is_traced() else _NEVER,  # `Connection` closes those that no request comes on
         shutdown_timeout=settings.close_seconds,
     )
     await runner.setup()
+    service, inner = Service(models, budget, handlers.metrics), runner.server
+    assert inner is not None
+
+    def connection() -> asyncio.Protocol:
+        return inner() if is_traced() else Connection(service, inner())
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(connection, settings.host, settings.port, backlog=_BACKLOG)
     try:
-        await web.TCPSite(runner, settings.host, settings.port, backlog=_BACKLOG).start()
-        yield int(runner.addresses[0][1])
+        yield int(server.sockets[0].getsockname()[1])
     finally:
         models.is_closing = True
+        server.close()
+        await service.close(settings.close_seconds)
         await runner.cleanup()
 
 

@@ -20,6 +20,11 @@ else:
     _extract = propagate.extract
 
 
+def is_traced() -> bool:
+    """Whether requests have spans."""
+    return _tracer is not None
+
+
 @contextmanager
 def request_span(model: str, headers: Mapping[str, str]) -> Generator[dict[str, Any]]:
     """While a request is answered; what is put into the dictionary becomes attributes of the span."""

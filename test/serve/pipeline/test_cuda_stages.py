@@ -65,7 +65,6 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> tuple[list[FakeDriver], Ends]:
     return drivers, ends
 
 
-
 def saved(folder: Path, number: int, names: dict[str, str]) -> Path:
     """The tiny plan for a stage, with other names of its input x and its outputs y = cos(2 x + 1) reversed, and z."""
 
