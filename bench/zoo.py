@@ -18,7 +18,7 @@ ready after `--budget` seconds is ended, and said so.
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 

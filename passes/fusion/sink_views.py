@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
-from mlirt.dialects.fused.fused_op import IndexOp
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute
 from mlirt.dialects.tensor_types import dims, with_dims
@@ -36,9 +38,23 @@ class SinkViewsPass(RulePass):
 
         %p = fused.pointwise %x ["d0", "d1", "d2", "d3"], %b ["d1"] { max(x + b, 0) } : tensor<2x4x1x8xf32>
         %y = fused.view %p : (tensor<2x4x1x8xf32>) -> tensor<2x4x8xf32>
+
+    A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
+    convolution or product writes and a normalisation reads stays narrow.
     """
 
     name = "sink-views"
+
+    @rule(op(ViewOp, op(PointwiseOp).named("conversion")).named("view"))
+    def narrow(self, m: Match, view: ViewOp, conversion: PointwiseOp) -> Outcome:
+        if not _only_widens(conversion) or not isinstance(conversion.inputs[0].owner, Accumulating):
+            return None
+        if not all(isinstance(use.operation, ReductionOp | PointwiseOp) for use in view.output.uses):
+            return "not all that reads the view can do the conversion"
+        shape = dims(view.output.type)
+        narrow = m.insert(ViewOp(conversion.inputs[0], with_dims(conversion.inputs[0].type, shape)))
+        access, body = identity_access(len(shape)), conversion.detach_region(conversion.body)
+        return m.insert(PointwiseOp([narrow.output], [access], [view.output.type], body))
 
     @rule(op(PointwiseOp, inputs=some(op(ViewOp).shared())).named("reader"))
     def sink(self, m: Match, reader: PointwiseOp) -> Outcome:
@@ -46,6 +62,8 @@ class SinkViewsPass(RulePass):
         views = [view for value in reader.inputs if (view := _view_of(reader, value, after)) is not None]
         if not views or len(reader.outputs) != 1:
             return "the view has other readers, is not read element by element, or shows no computed tensor"
+        if _only_widens(reader):
+            return "it is a conversion that the view's readers may do"
         if any(isinstance(inner, IndexOp) for inner in reader.body.block.ops):
             return "what it computes depends on the position"
         before = dims(views[0].input.type)
@@ -60,6 +78,14 @@ class SinkViewsPass(RulePass):
         moved = m.insert(PointwiseOp([value for value, _ in found], [access for _, access in found], [result], body))
         m.drop(*sources.values())
         return m.insert(ViewOp(moved.outputs[0], reader.outputs[0].type))
+
+
+def _only_widens(op: PointwiseOp) -> bool:
+    """Whether an op converts one tensor, element by element, to a wider type of float."""
+    inner = [one for one in op.body.block.ops if not isinstance(one, YieldOp)]
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or len(inner) != 1 or not isinstance(inner[0], arith.ExtFOp):
+        return False
+    return is_elementwise(op.access.data[0], dims(op.outputs[0].type))
 
 
 def _view_of(reader: PointwiseOp, value: SSAValue, shape: tuple[Dim, ...]) -> ViewOp | None:

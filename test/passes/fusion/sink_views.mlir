@@ -51,3 +51,37 @@ func.func @left_alone(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %z: tensor<8xf32
   %e = trt.activation relu %t : (tensor<8xf32>) -> tensor<8xf32>
   func.return %a, %b, %t, %e : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// What a normalisation reads of a convolution stays narrow: its sums convert what they read.
+// CHECK-LABEL: @conversion
+func.func @conversion(%x: tensor<1x4x4x4xf16>, %w: tensor<8x4x1x1xf16>) -> (tensor<1x2x1xf32>, tensor<1x2x64xf32>) {
+  // CHECK: [[C:%.*]] = fused.convolution {{.*}} -> tensor<1x8x4x4xf16>
+  // CHECK: [[V:%.*]] = fused.view [[C]] : (tensor<1x8x4x4xf16>) -> tensor<1x2x64xf16>
+  // CHECK: fused.pointwise [[V]] {{.*}} : (tensor<1x2x64xf16>) -> tensor<1x2x64xf32>
+  %c = fused.convolution %x, %w {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x4x4x4xf16>, tensor<8x4x1x1xf16>) -> tensor<1x8x4x4xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  %p = fused.pointwise %c {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<1x8x4x4xf16>) -> tensor<1x8x4x4xf32> {
+  ^bb0(%a: f16):
+    %b = arith.extf %a : f16 to f32
+    fused.yield %b : f32
+  }
+  %v = fused.view %p : (tensor<1x8x4x4xf32>) -> tensor<1x2x64xf32>
+  %s = fused.reduction add(%v) {access = [#fused.access<["d0", "d1", "d3"]>], reduced = #trt.dims<["64"]>} : (tensor<1x2x64xf32>) -> tensor<1x2x1xf32> {
+  ^bb0(%a: f32):
+    fused.yield %a : f32
+  } {
+  ^bb0(%a: f32):
+    fused.yield %a : f32
+  }
+  %y = fused.pointwise %v, %s {access = [#fused.access<["d0", "d1", "d2"]>, #fused.access<["d0", "d1", "0"]>]} : (tensor<1x2x64xf32>, tensor<1x2x1xf32>) -> tensor<1x2x64xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %d = arith.subf %a, %b : f32
+    fused.yield %d : f32
+  }
+  func.return %s, %y : tensor<1x2x1xf32>, tensor<1x2x64xf32>
+}
