@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from mlirt.codegen.numba_cpu.lane_source import VECTORS_AT_ONCE, LaneSource, is_short, lanes_of
-from mlirt.codegen.python_expressions import PRODUCT, Expression, constant_text, type_name
+from mlirt.codegen.python_expressions import PRODUCT, Expression, constant_text, literal, type_name
 from mlirt.dialects.kernel.core import ReduceKind, ReduceOp
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
@@ -64,7 +64,8 @@ class LaneReductions(LaneSource):
         if self.loop is not None:
             raise CompileError(f"{name_of(op)}: a reduction over lanes stands inside of a loop over lanes")
         neutral = self.neutral(op)
-        widths = [lanes * VECTORS_AT_ONCE, lanes] if is_short(op) else [lanes]
+        wide, known = lanes * VECTORS_AT_ONCE, literal(op.extents[-1])
+        widths = [wide, lanes] if is_short(op) and (known is None or known >= wide) else [lanes]
         partials = {width: self.names.fresh("partial") for width in widths}
         for width, partial in partials.items():
             self.line(f"{partial} = splat({neutral}, {width})")
@@ -86,7 +87,8 @@ class LaneReductions(LaneSource):
             if width > lanes:
                 whole = self.combined(op, whole, Expression(f"{_FOLD[op.kind.data]}({partial}, {lanes})"))
         total = Expression(f"{_ACROSS[op.kind.data]}({whole})")
-        self.define(op.result, self.combined(op, self.text(op.init, PRODUCT), total))
+        starts_neutral = not is_float(op.result.type) and self.text(op.init) == neutral
+        self.define(op.result, total.text if starts_neutral else self.combined(op, self.text(op.init, PRODUCT), total))
 
     def combined(self, op: ReduceOp, total: str, value: Expression) -> str:
         """The text of a total and a value combined."""
