@@ -269,24 +269,53 @@ class LaneSource(PythonSource):
         """`body` for vectors of iterations of each width, the widest first, then for the rest of them."""
         name, length, known = self.names.define(index), self.expression(extent), literal(extent)
         varying = frozenset(varying_values(block, [index]))
-        outer, start = self.loop, "0"
+        outer = self.loop
+        if known is not None:
+            self._over_known_lanes(name, known, index, varying, widths, body)
+            self.loop = outer
+            return
+        start = "0"
         for lanes in widths:
             self.loop = LaneLoop(index, lanes, varying)
-            end = f"{length.within(SUM)} - {lanes - 1}" if known is None else str(known - (lanes - 1))
-            with self.block_of(f"for {name} in range({start}, {end}, {lanes}):"):
+            with self.block_of(f"for {name} in range({start}, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
                 body()
-            start = f"{length.within(PRODUCT)} // {lanes} * {lanes}" if known is None else str(known // lanes * lanes)
+            start = f"{length.within(PRODUCT)} // {lanes} * {lanes}"
         lanes = widths[-1]
         rest = self._rests.get((extent, lanes))
         if rest is None:
             rest = self._rests[extent, lanes] = self.names.fresh("rest")
-            left = f"{length.within(PRODUCT)} % {lanes}" if known is None else str(known % lanes)
-            self.line(f"{rest} = {left}")
+            self.line(f"{rest} = {length.within(PRODUCT)} % {lanes}")
         self.loop = LaneLoop(index, lanes, varying, rest)
         with self.block_of(f"if {rest} > 0:"):
             self.line(f"{name} = {length.within(SUM)} - {rest}")
             body()
         self.loop = outer
+
+    def _over_known_lanes(
+        self,
+        name: str,
+        length: int,
+        index: SSAValue,
+        varying: frozenset[SSAValue],
+        widths: Sequence[int],
+        body: Callable[[], object],
+    ) -> None:
+        """As `over_lanes` for a length that is a number: a loop only where it has several iterations."""
+        start = 0
+        for lanes in widths:
+            self.loop = LaneLoop(index, lanes, varying)
+            end = start + (length - start) // lanes * lanes
+            if end > start + lanes:
+                with self.block_of(f"for {name} in range({start}, {end}, {lanes}):"):
+                    body()
+            elif end > start:
+                self.line(f"{name} = {start}")
+                body()
+            start = end
+        if start < length:
+            self.loop = LaneLoop(index, widths[-1], varying, str(length - start))
+            self.line(f"{name} = {start}")
+            body()
 
 
 def _columns_at_once(lanes: int) -> list[int]:

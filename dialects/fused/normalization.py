@@ -19,6 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.fused_op import (
@@ -32,7 +33,7 @@ from mlirt.dialects.fused.fused_op import (
     region_values,
     yielded,
 )
-from mlirt.dialects.fused.reduction import ReductionKind, ReductionKindAttr, combine
+from mlirt.dialects.fused.reduction import ReductionKindAttr, combine
 from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.scalar_semantics import evaluate_region
 from mlirt.dialects.symbolic import Dim, symbols
@@ -81,7 +82,7 @@ class NormalizationOp(FusedOp):
         inputs: Sequence[SSAValue],
         access: Sequence[AccessAttr],
         axes: Sequence[int],
-        kinds: Sequence[ReductionKind],
+        kinds: Sequence[ReduceKind],
         result: Attribute,
         body: Region,
         stages: Sequence[Region],
@@ -103,7 +104,7 @@ class NormalizationOp(FusedOp):
         """The extents of the iteration dimensions."""
         return (*dims(self.output.type), *self.reduced.dims())
 
-    def reductions(self) -> list[tuple[ReductionKind, Region, Region]]:
+    def reductions(self) -> list[tuple[ReduceKind, Region, Region]]:
         """(kind, what is combined, what becomes of it) of each stage."""
         regions = list(self.stages)
         return [(kind.data, regions[2 * k], regions[2 * k + 1]) for k, kind in enumerate(self.kinds)]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.dialects.utils import EnumAttribute
@@ -21,8 +20,8 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.combine import COMBINES, ReduceKind, identity
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp, accumulator_type
@@ -44,17 +43,8 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 
-class ReductionKind(StrEnum):
-    ADD = auto()
-    MUL = auto()
-    MAX = auto()
-    MIN = auto()
-    AND = auto()
-    OR = auto()
-
-
 @irdl_attr_definition
-class ReductionKindAttr(EnumAttribute[ReductionKind], SpacedOpaqueSyntaxAttribute):
+class ReductionKindAttr(EnumAttribute[ReduceKind], SpacedOpaqueSyntaxAttribute):
     name = "fused.reduction_kind"
 
 
@@ -96,7 +86,7 @@ class ReductionOp(EpilogueOp):
 
     def __init__(
         self,
-        kind: ReductionKind,
+        kind: ReduceKind,
         inputs: Sequence[SSAValue],
         access: Sequence[AccessAttr],
         reduced: Sequence[Dim],
@@ -129,7 +119,7 @@ class ReductionOp(EpilogueOp):
         self.check_epilogue(self.extras, list(self.extra_access), self.epilogue)
         accumulator = accumulator_type(self.epilogue)
         check_region(self, self.body, element_types(self.inputs), [accumulator])
-        is_bitwise = self.kind.data in (ReductionKind.AND, ReductionKind.OR)
+        is_bitwise = self.kind.data in (ReduceKind.AND, ReduceKind.OR)
         legal = not is_bitwise or not is_float(accumulator)
         require(legal, f"C3: {self.name} {self.kind.data} combines integers or booleans, not {accumulator}")
 
@@ -148,40 +138,14 @@ class ReductionOp(EpilogueOp):
         return [self.apply_epilogue(total, arrays, list(self.extra_access), self.epilogue)]
 
 
-def combine(kind: ReductionKind, values: Array, axes: tuple[int, ...]) -> Array:
+def combine(kind: ReduceKind, values: Array, axes: tuple[int, ...]) -> Array:
     """Combine an array along axes, floating-point sums and products in double precision."""
     import numpy as np
 
-    if kind in (ReductionKind.AND, ReductionKind.OR):
-        function = np.bitwise_and if kind is ReductionKind.AND else np.bitwise_or
-        return np.asarray(function.reduce(values, axes, initial=_start(kind, values.dtype)))
+    function = COMBINES[kind].ufunc()
     with np.errstate(over="ignore", invalid="ignore"):
-        if kind in (ReductionKind.ADD, ReductionKind.MUL):
-            function = np.add if kind is ReductionKind.ADD else np.multiply
+        if kind in (ReduceKind.ADD, ReduceKind.MUL):
             wide = np.float64 if values.dtype.kind in "fV" else values.dtype
             return np.asarray(function.reduce(values, axes, dtype=wide))
-        function = np.maximum if kind is ReductionKind.MAX else np.minimum
-        return np.asarray(function.reduce(values, axes, initial=_start(kind, values.dtype)))
-
-
-def _start(kind: ReductionKind, dtype: Any) -> Any:
-    import numpy as np
-
-    return np.asarray(neutral(kind, dtype.name)).astype(dtype)[()]
-
-
-def neutral(kind: ReductionKind, dtype: str) -> float | int:
-    """What combining with leaves a value as it is, for the NumPy dtype of a name."""
-    if kind in (ReductionKind.ADD, ReductionKind.OR):
-        return 0
-    if kind is ReductionKind.MUL:
-        return 1
-    if "float" in dtype:
-        return float("-inf") if kind is ReductionKind.MAX else float("inf")
-    if dtype == "bool":
-        return 0 if kind is ReductionKind.MAX else 1
-    bits = int(dtype.removeprefix("u").removeprefix("int"))
-    if kind is ReductionKind.AND:
-        return 2**bits - 1 if dtype.startswith("u") else -1
-    low, high = (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return low if kind is ReductionKind.MAX else high
+        start = np.asarray(identity(kind, values.dtype.name)).astype(values.dtype)[()]
+        return np.asarray(function.reduce(values, axes, initial=start))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import auto
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -46,8 +45,8 @@ from xdsl.traits import (
     RecursiveMemoryEffect,
     SymbolOpInterface,
 )
-from xdsl.utils.str_enum import StrEnum
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.tensor_op import require
 
 # A stride that is an operand and not a number.
@@ -166,15 +165,6 @@ class ParallelOp(IRDLOperation):
 
     def verify_(self) -> None:
         _check_indices(self, self.body, len(self.extents))
-
-
-class ReduceKind(StrEnum):
-    ADD = auto()
-    MUL = auto()
-    MAX = auto()
-    MIN = auto()
-    AND = auto()
-    OR = auto()
 
 
 @irdl_attr_definition

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
 from xdsl.ir import Operation, Region, SSAValue
 
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.combine import COMBINES
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes, merge
 from mlirt.dialects.kernel.transaction_barrier import MbarrierArriveOp, MbarrierExpectOp, MbarrierWaitOp
 
@@ -110,7 +111,7 @@ def _order(machine: Machine, lanes: Lanes) -> None:
 def _reduce(machine: Machine, lanes: Lanes, op: ReduceOp) -> None:
     import numpy as np
 
-    combine = _combine(op.kind.data)
+    combine = COMBINES[op.kind.data].ufunc()
     total = np.broadcast_to(lanes.array(op.init), (lanes.count,)).copy()
     for origin, _, indices in _boxes(lanes, [lanes.array(extent) for extent in op.extents]):
         inner = lanes.split(origin)
@@ -121,19 +122,6 @@ def _reduce(machine: Machine, lanes: Lanes, op: ReduceOp) -> None:
         partial = combine.reduceat(inner.per_lane(value), starts)
         total[origin[starts]] = combine(total[origin[starts]], partial.astype(total.dtype))
     lanes[op.result] = total
-
-
-def _combine(kind: ReduceKind) -> np.ufunc:
-    import numpy as np
-
-    return {
-        ReduceKind.ADD: np.add,
-        ReduceKind.MUL: np.multiply,
-        ReduceKind.MAX: np.maximum,
-        ReduceKind.MIN: np.minimum,
-        ReduceKind.AND: np.bitwise_and,
-        ReduceKind.OR: np.bitwise_or,
-    }[kind]
 
 
 def _if(machine: Machine, lanes: Lanes, op: IfOp) -> None:

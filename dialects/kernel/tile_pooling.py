@@ -17,9 +17,10 @@ from xdsl.irdl import (
 )
 from xdsl.traits import RecursiveMemoryEffect
 
+from mlirt.dialects.combine import COMBINES, ReduceKind
 from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import fragment
-from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr, YieldOp
+from mlirt.dialects.kernel.core import ReduceKindAttr, YieldOp
 from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import PURE, Rule, Text
 from mlirt.dialects.kernel.tile import check_tile, is_tile, tile_shape
@@ -71,7 +72,7 @@ class TileMapOp(IRDLOperation):
         require(gives, f"{self.name}: the body does not end with kernel.yield of an element")
 
 
-_COMBINERS = {ReduceKind.ADD: "add", ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum"}
+_COMBINERS = {kind: COMBINES[kind].function for kind in (ReduceKind.ADD, ReduceKind.MAX, ReduceKind.MIN)}
 
 
 def _fits(x: Any) -> bool:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, VectorType, i8, i32
 from xdsl.ir import OpResult, SSAValue
 
+from mlirt.dialects.combine import COMBINES, ReduceKind
 from mlirt.dialects.kernel import instruction_fields as fields
-from mlirt.dialects.kernel.core import ReduceKind, ReduceKindAttr
+from mlirt.dialects.kernel.core import ReduceKindAttr
 from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import READS, Rule, Text
 from mlirt.dialects.kernel.tile import is_tile
@@ -172,7 +173,8 @@ class TileDotAddOp(_TileUpdate):
         return x.tile + np.einsum("nrub,nuclb->nrcl", left, right.astype(np.int32))
 
 
-_COMBINERS = {ReduceKind.ADD: "add", ReduceKind.MUL: "multiply", ReduceKind.MAX: "maximum", ReduceKind.MIN: "minimum"}
+_ARITHMETIC = (ReduceKind.ADD, ReduceKind.MUL, ReduceKind.MAX, ReduceKind.MIN)
+_COMBINERS = {kind: COMBINES[kind].function for kind in _ARITHMETIC}
 """What generated text and NumPy call a kind."""
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.tensor_types import dims, element_of, rank
@@ -83,7 +81,7 @@ def _modulo(place: Value, length: Index) -> Value:
     return place - floor_div(place, length) * length
 
 
-def resolve(k: KernelBuilder, place: SSAValue, length: SSAValue, mode: PadMode) -> tuple[SSAValue, SSAValue | None]:
-    """A position in the input, and where it is valid (None: everywhere)."""
-    at = build(k, resolved, value_of(place), value_of(length), mode)
-    return at, k.compare("ult", place, length) if mode is PadMode.CONSTANT else None
+@kernel
+def resolve(place: Value, length: Value, mode: PadMode) -> tuple[Value, bool]:
+    """A position in the input, and whether it is valid."""
+    return resolved(place, length, mode), mode is not PadMode.CONSTANT or is_inside(place, length)

@@ -7,9 +7,9 @@ from functools import partial
 
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.lib.language import Value, kernel
@@ -29,7 +29,7 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
     depth = dims(op.lhs.type)[lhs_axes[1]]
     job = Accumulation(
         op,
-        kind=ReductionKind.ADD,
+        kind=ReduceKind.ADD,
         reduced=(depth,),
         inputs=[
             _factor(op.lhs, op.output, lowering, kept=lhs_axes[0], reduced=lhs_axes[1], is_left=True),

@@ -8,9 +8,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
-from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.fused.scalar_builder import Scalars
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.kernels.lib.language import Value, builder
@@ -46,7 +46,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     steps = lowering.placements[op.lhs].strides
     job = Accumulation(
         op,
-        kind=ReductionKind.ADD,
+        kind=ReduceKind.ADD,
         reduced=(op.depth,),
         inputs=[Affine(op.lhs, (*steps[:-1], 0, steps[-1]))],
         body=body,

@@ -6,14 +6,14 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
-from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
-from mlirt.dialects.running_totals import CumulativeKind
+from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.language import build, kernel
 from mlirt.kernels.lib.language.nest_words import NestOperand
-from mlirt.kernels.lib.language.words import constant, extent, parallel
+from mlirt.kernels.lib.language.words import extent, parallel
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.rows.running_totals import totals_of
 
 
 def lower(op: CumulativeOp, lowering: Lowering) -> bool:
@@ -35,12 +35,12 @@ def _total_type(op: CumulativeOp, lowering: Lowering) -> Attribute:
 @kernel
 def _cumulative(x: NestOperand, y: NestOperand, border: int, op: CumulativeOp) -> None:
     """`for each row: total = 0; for i: total += x[i]; y[i] = total`, or products that begin with 1."""
-    outer, (row,) = x.code.split(border)
-    length, is_sum = extent(row), op.kind.data is CumulativeKind.SUM
+    (outer, (row,)), combiner = x.code.split(border), totals_of(op, x.wide)
+    length = extent(row)
     for loops in parallel(outer):
-        here, total = x.code.loops_before(border, loops), constant(0 if is_sum else 1, scalar_type(x.wide))
+        here, total = x.code.loops_before(border, loops), combiner.neutral[0]
         for i in range(length):
             at = [*here, length - 1 - i if op.reverse.value.data else i]
-            before, element = total, x[at]
-            total = before + element if is_sum else before * element
+            before = total
+            total = combiner.of(before, x[at])
             y[at] = before if op.exclusive.value.data else total

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Region, SSAValue
 
+from mlirt.dialects.combine import identity
 from mlirt.dialects.fused.normalization import NormalizationOp
-from mlirt.dialects.fused.reduction import neutral
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import element_name
 from mlirt.kernels.lib.language import build, kernel
 from mlirt.kernels.lib.language.words import Box, parallel, reduction
@@ -72,12 +71,12 @@ class Rows:
             totals: list[SSAValue] = []
             for kind, element, finish in op.reductions():
                 accumulator = finish.block.args[0].type
-                init = number(self.k, neutral(kind, element_name(accumulator)), accumulator)
+                init = number(self.k, identity(kind, element_name(accumulator)), accumulator)
 
                 def summand(at: Sequence[SSAValue]) -> SSAValue:
                     return self.inline(element, [], here, at, shared, totals)
 
-                total = reduction(ReduceKind(kind.value), Box(self.row), init, summand)
+                total = reduction(kind, Box(self.row), init, summand)
                 totals = [*totals, self.inline(finish, [total], here, [], shared, totals)]
             if self.is_reduced:
                 code.store(self.inline(op.body, [], here, [], shared, totals), len(op.inputs), here)

@@ -15,6 +15,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.combine_words import first_largest
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.words import Box, clamp, constant, extent, parallel, place, reduction
 from mlirt.kernels.lib.loops.loop_nest import NestCode
@@ -106,14 +107,12 @@ def _walk(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> N
     outer, (size,) = code.split(border)
     for loops in parallel(outer):
         row = _Row(op, code, code.loops_before(border, loops), steps)
-        best, source, value = _lowest(op), constant(0, i32), code.load(0, [*row.here, place(0)])
+        combiner = first_largest([_lowest(op), constant(0, i32), code.load(0, [*row.here, place(0)])])
+        best = combiner.neutral
         for i in range(extent(size)):
-            number = place(i)
-            element, at = code.load(0, [*row.here, number]), builder().to_integer(number, i32)
-            own = row.key_of(element)
-            is_better = own > best
-            best, source = own if is_better else best, at if is_better else source
-            value = element if is_better else value
+            element, at = code.load(0, [*row.here, place(i)]), builder().to_integer(place(i), i32)
+            best = combiner.tuples(best, [row.key_of(element), at, element])
+        _, source, value = best
         row.put_place(builder().from_integer(source), 0)
         if op.values.first_use is not None:
             code.store(value, 1, row.here, [(place(0), steps[0])])

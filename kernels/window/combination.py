@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerType, Signedness, f16, i8, i32
 from xdsl.ir import Attribute
 
+from mlirt.dialects.combine import ReduceKind, identity
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.tensor_types import element_name, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -30,8 +30,8 @@ class Combination:
         # The largest of some halves is one of them; bytes are compared in whole registers, where they need no care.
         compared: dict[Attribute, Attribute] = {f16: f16, i8: i32, _UI8: i32}
         self.accumulator_type = compared.get(self.element, self.accumulator) if self.is_max else self.accumulator
-        kind = ReductionKind.MAX if self.is_max else ReductionKind.ADD
-        start, outside = (neutral(kind, element_name(type_)) for type_ in (self.accumulator_type, self.element))
+        kind = ReduceKind.MAX if self.is_max else ReduceKind.ADD
+        start, outside = (identity(kind, element_name(type_)) for type_ in (self.accumulator_type, self.element))
         self.start = value_of(number(k, start, self.accumulator_type))
         self.outside = value_of(number(k, outside, self.element))
 

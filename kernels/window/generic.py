@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
+from mlirt.dialects.combine import ReduceKind, identity
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.window import WindowKind, WindowOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_name, rank
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.epilogue import extra_operands, store_finished
@@ -59,8 +58,8 @@ def _window(
 ) -> None:
     """`for each p..: combine over the taps of x where inside; divide; epilogue; store`."""
     type_ = accumulator_type(op.epilogue)
-    kind = ReductionKind.MAX if op.kind.data is WindowKind.MAX else ReductionKind.ADD
-    start = constant(neutral(kind, element_name(type_)), type_)
+    kind = ReduceKind.MAX if op.kind.data is WindowKind.MAX else ReduceKind.ADD
+    start = constant(identity(kind, element_name(type_)), type_)
     for loops in parallel(code.extents()):
         here = code.loops_before(rank(op.output.type), loops)
         starts = [axis.start(value_of(code.original(at, here))) for axis, at in zip(axes, op.axes(), strict=True)]
@@ -72,7 +71,7 @@ def _window(
                 value = value_of(code.read_typed(0, type_, here, more))
             return value
 
-        total = reduction(ReduceKind(kind.value), Box([axis.taps for axis in axes]), start, element)
+        total = reduction(kind, Box([axis.taps for axis in axes]), start, element)
         if op.kind.data is WindowKind.AVERAGE:
             counts = [axis.count(first, post) for axis, first, post in zip(axes, starts, posts, strict=True)]
             total = mean(total, counts, type_)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xdsl.dialects import math
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.fused_op import element_types
 from mlirt.dialects.fused.normalization import NormalizationOp
-from mlirt.dialects.fused.reduction import ReductionKind
 from mlirt.dialects.fused.scalar_builder import Scalars, compute_type, region_of
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.tensor_types import dims, element_of
@@ -67,7 +67,7 @@ def _normalization(softmax: SoftmaxOp) -> NormalizationOp:
         append(body.block, softmax.epilogue, [last.operands[0], *body.block.args[1 : 1 + len(softmax.extras)]])
     for region in (*stages, body):
         tidy(region.block)
-    kinds = [ReductionKind.MAX, ReductionKind.ADD]
+    kinds = [ReduceKind.MAX, ReduceKind.ADD]
     normalization = NormalizationOp(inputs, [whole, *softmax.access], [axis], kinds, softmax.output.type, body, stages)
     normalization.attributes.update(softmax.attributes)
     return normalization

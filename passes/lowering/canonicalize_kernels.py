@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,8 +25,8 @@ _Key: TypeAlias = "tuple[str, tuple[object, ...], frozenset[tuple[str, Attribute
 class CanonicalizeKernelsPass(ModulePass):
     """Fold the integers of a kernel, eliminate common scalars within a block, and eliminate dead ones.
 
-    Comparisons of constants, casts to the own type, additions of zero, decided branches and loops without iterations
-    are folded. Floats are left as they are: no result changes by a bit.
+    Comparisons of constants, casts to the own type, additions of zero, decided branches, and loops with at most one
+    iteration are folded. Floats are left as they are: no result changes by a bit.
 
     Before: `%c = arith.cmpi eq, %five, %five_1`, `scf.if %c { kernel.barrier }`, `%j = arith.addi %i, %zero`
     After: `kernel.barrier`, and `%i` in the place of `%j`
@@ -36,23 +37,20 @@ class CanonicalizeKernelsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in op.body.block.ops:
             if isinstance(func, FuncOp):
-                _simplify(func.body.block)
+                _simplify(func.body.block.ops, {})
                 _eliminate_dead(func.body.block)
 
 
-def _simplify(block: Block) -> None:
-    """Fold the ops of a block in order, so that each sees what its operands became, and share equal ones."""
-    seen: dict[_Key, Operation] = {}
-    for op in list(block.ops):
-        if op.parent is not block:
-            continue
+def _simplify(ops: Iterable[Operation], seen: dict[_Key, Operation]) -> None:
+    """Fold ops of a block in order, so that each sees what its operands became, and share equal ones."""
+    for op in list(ops):
         if isinstance(op, scf.IfOp) and _take_branch(op, seen):
             continue
-        if isinstance(op, scf.ForOp) and _never_runs(op):
+        if isinstance(op, scf.ForOp) and _run_once_or_never(op, seen):
             continue
         for region in op.regions:
             for inner in region.blocks:
-                _simplify(inner)
+                _simplify(inner.ops, {})
         if not _fold(op):
             _share(op, seen)
 
@@ -62,30 +60,41 @@ def _take_branch(op: scf.IfOp, seen: dict[_Key, Operation]) -> bool:
     holds = condition_of(op.cond)
     if holds is None:
         return False
-    region, parent = op.true_region if holds else op.false_region, op.parent
-    assert parent is not None
-    if not region.blocks:
+    region = op.true_region if holds else op.false_region
+    if region.blocks:
+        _inline(op, region.block, (), seen)
+    else:
         _replace(op, [])
-        return True
-    _simplify(region.block)
-    *ops, terminator = region.block.ops
+    return True
+
+
+def _run_once_or_never(op: scf.ForOp, seen: dict[_Key, Operation]) -> bool:
+    """Put the body of a loop of one iteration, or what a loop without iterations starts with, in its place.
+
+    A step that is not known is at least one.
+    """
+    first, last = known(op.lb), known(op.ub)
+    if first is None or last is None or last - first > (known(op.step) or 1):
+        return False
+    if first >= last:
+        _replace(op, list(op.iter_args))
+    else:
+        _inline(op, op.body.block, (op.lb, *op.iter_args), seen)
+    return True
+
+
+def _inline(op: Operation, block: Block, arguments: Sequence[SSAValue], seen: dict[_Key, Operation]) -> None:
+    """Put the ops of a block of `op` in its place, and what the block ends with in that of its results."""
+    parent = op.parent
+    assert parent is not None
+    for inner, outer in zip(block.args, arguments, strict=True):
+        _take_over(inner, outer)
+    *ops, terminator = block.ops
     for inner in ops:
         inner.detach()
         parent.insert_op_before(inner, op)
-        _share(inner, seen)
+    _simplify(ops, seen)
     _replace(op, list(terminator.operands))
-    return True
-
-
-def _never_runs(op: scf.ForOp) -> bool:
-    """Put what a loop without iterations starts with in its place. One of a single iteration stays: assemblers order
-    what is around it otherwise.
-    """
-    first, last = known(op.lb), known(op.ub)
-    if first is None or last is None or first < last:
-        return False
-    _replace(op, list(op.iter_args))
-    return True
 
 
 def _fold(op: Operation) -> bool:
@@ -126,11 +135,15 @@ def _is_scalar(op: Operation) -> bool:
 
 def _replace(op: Operation, values: list[SSAValue] | tuple[SSAValue, ...]) -> None:
     for old, new in zip(op.results, values, strict=True):
-        if new.name_hint is None:
-            new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
+        _take_over(old, new)
     op.detach()
     op.erase()
+
+
+def _take_over(old: SSAValue, new: SSAValue) -> None:
+    if new.name_hint is None:
+        new.name_hint = old.name_hint
+    old.replace_all_uses_with(new)
 
 
 def _eliminate_dead(block: Block) -> None:

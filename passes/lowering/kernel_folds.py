@@ -25,6 +25,8 @@ def folded(op: Operation) -> SSAValue | int | None:
         return _selection(op)
     if isinstance(op, arith.IndexCastOp | arith.BitcastOp | arith.TruncIOp | arith.ExtSIOp):
         return _cast(op)
+    if isinstance(op, arith.AndIOp | arith.OrIOp) and _bits(op.result.type) == _BOOL:
+        return _conjunction(op)
     if len(op.operands) == 2 and len(op.results) == 1 and _is_number(op.results[0].type):
         return _arithmetic(op, *op.operands)
     return None
@@ -70,6 +72,16 @@ def _selection(op: arith.SelectOp) -> SSAValue | None:
     if op.lhs is op.rhs:
         return op.lhs
     return None if condition is None else op.lhs if condition else op.rhs
+
+
+def _conjunction(op: arith.AndIOp | arith.OrIOp) -> SSAValue | int | None:
+    """A conjunction or disjunction of conditions, one of which is known: it decides, or is the other one."""
+    decides = isinstance(op, arith.OrIOp)
+    for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        holds = condition_of(one)
+        if holds is not None:
+            return int(decides) if holds == decides else other
+    return op.lhs if op.lhs is op.rhs else None
 
 
 def _cast(op: Operation) -> SSAValue | int | None:

@@ -11,14 +11,15 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import identity_region
-from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.symbolic import Dim, sym
 from mlirt.dialects.tensor_types import element_type, tensor
 
 NAMES = ("n", "m", "p", "q")
-NUMERIC = (ReductionKind.ADD, ReductionKind.MUL, ReductionKind.MAX, ReductionKind.MIN)
+NUMERIC = (ReduceKind.ADD, ReduceKind.MUL, ReduceKind.MAX, ReduceKind.MIN)
 
 
 @settings(max_examples=60, deadline=None)
@@ -61,7 +62,7 @@ def test_reduction_with_body_and_epilogue() -> None:
         body = region(["float32", "float32"], lambda add, values: [add(arith.MulfOp(values[0], values[1]))])
         accesses = [access("d0", "d2", "d1"), access("d2")]
         op = ReductionOp(
-            ReductionKind.ADD,
+            ReduceKind.ADD,
             [x, y],
             accesses,
             [sym("k")],
@@ -78,8 +79,8 @@ def test_reduction_with_body_and_epilogue() -> None:
     check([t("float32", "n", "k", 3), t("float32", "k"), t("float32", 3)], build, arrays)
 
 
-@pytest.mark.parametrize("kind", [ReductionKind.AND, ReductionKind.OR])
-def test_reductions_of_booleans(kind: ReductionKind) -> None:
+@pytest.mark.parametrize("kind", [ReduceKind.AND, ReduceKind.OR])
+def test_reductions_of_booleans(kind: ReduceKind) -> None:
     type_ = element_type("bool")
 
     def build(network: Network) -> list[SSAValue]:
@@ -97,7 +98,7 @@ def test_not_a_number_wins() -> None:
 
     def build(network: Network) -> list[SSAValue]:
         identity = identity_region(type_), identity_region(type_)
-        op = ReductionOp(ReductionKind.MAX, network.inputs, [access("d0", "d1")], [3], t("float32", 2), *identity)
+        op = ReductionOp(ReduceKind.MAX, network.inputs, [access("d0", "d1")], [3], t("float32", 2), *identity)
         return [network.add(op)]
 
     check([t("float32", 2, 3)], build, [np.array([[1, np.nan, 2], [3, 4, 5]], np.float32)])

@@ -34,7 +34,7 @@ class _Audit:
         for one in ast.walk(self.function):
             why = self._nothing_done(one)
             if why is not None:
-                yield f"{why}: {ast.unparse(one)}"
+                yield f"{why}: {ast.unparse(one).splitlines()[0]}"
             for block in (getattr(one, "body", None), getattr(one, "orelse", None)):
                 if isinstance(block, list):
                     yield from self._computed_twice(cast("list[ast.stmt]", block))
@@ -42,7 +42,13 @@ class _Audit:
     def _nothing_done(self, one: ast.AST) -> str | None:
         if isinstance(one, ast.Compare) and _is_number(one.left) and all(map(_is_number, one.comparators)):
             return "a comparison of numbers"
+        if isinstance(one, ast.For) and _iterations(one.iter) in (0, 1):
+            return "a loop of at most one iteration"
+        if isinstance(one, ast.If) and _is_number(one.test):
+            return "a decided branch"
         if isinstance(one, ast.BinOp):
+            if isinstance(one.op, ast.BitAnd | ast.BitOr) and any(map(_is_condition, (one.left, one.right))):
+                return "a conjunction with a known condition"
             if _is_number(one.left) and _is_number(one.right):
                 return "arithmetic of numbers"
             if isinstance(one.op, ast.Add | ast.Sub) and _is_integer(one.right, 0):
@@ -103,6 +109,21 @@ def _assignments(statement: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 def _called(one: ast.AST) -> str:
     return one.func.id if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) else ""
+
+
+def _iterations(loop: ast.expr) -> int | None:
+    """How often a range of numbers runs."""
+    if not isinstance(loop, ast.Call) or _called(loop) != "range" or not all(map(_is_number, loop.args)):
+        return None
+    return len(range(*[int(ast.literal_eval(_without_casts(one))) for one in loop.args]))
+
+
+def _without_casts(one: ast.expr) -> ast.expr:
+    return _without_casts(one.args[0]) if isinstance(one, ast.Call) else one
+
+
+def _is_condition(one: ast.AST) -> bool:
+    return isinstance(one, ast.Constant) and isinstance(one.value, bool)
 
 
 def _is_number(one: ast.AST) -> bool:

@@ -14,7 +14,7 @@ from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, padded
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import Value
+from mlirt.kernels.lib.builder.run_values import Value, value_of
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import Matrix, MatrixLoader
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
@@ -75,7 +75,7 @@ def loader(
     base = batch_offset(k, batch, rows.walk)
     buffer = rows.walk.buffer(k)
     matrix = Matrix(buffer, base, k.stride(rows.step), rows.count, rows.width, True, rows.wide(lowering))
-    return MatrixLoader(k, matrix, tile, thread, shape.threads, k.constant(0))
+    return MatrixLoader(k, matrix, tile, value_of(thread), shape.threads, k.constant(0))
 
 
 def batch_offset(k: KernelBuilder, batch: Sequence[SSAValue], walk: Walk) -> Value:

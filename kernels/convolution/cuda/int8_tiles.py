@@ -76,7 +76,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         base = k.mul(place.batch, lines * width)
         matrix = Matrix(k.weights(packed, "packed"), base, width, lines, width, by_depth=False, wide=_PIECE)
         at = (place.thread, place.threads)
-        left = PixelLoader(k, pixels, tiles.left, at, place.row, place.batch)
+        left = PixelLoader(k, pixels, tiles.left, *at, place.row, place.batch)
         return left, MatrixLoader(k, matrix, tiles.right, *at, place.column)
 
     operands = Operands(left_by_depth=False, right_by_depth=False, are_async=(pixels.is_async, True), make=make)

@@ -16,13 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.arith import SelectOp
-from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.fragment import FragmentOp
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
@@ -32,8 +27,8 @@ from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import Access, store_fragment
-from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.simt_words import Access, fragment, store_fragment
+from mlirt.kernels.lib.language.words import parallel, place, static_range
 from mlirt.kernels.lib.loops.block_lanes import zero
 from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -71,19 +66,19 @@ class Segments:
 @dataclass(frozen=True)
 class Row:
     """Where a row of the input starts, where the first of a vector's elements lies along it before the mode determines
-    that, and whether there is such a row (None: surely).
+    that, and whether there is such a row.
     """
 
-    start: SSAValue
-    place: SSAValue
-    inside: SSAValue | None
+    start: Value
+    place: Value
+    inside: bool
 
 
 @dataclass(frozen=True)
 class _Cell:
     """Where an element lies in the input, and whether it does."""
 
-    index: SSAValue
+    index: Value
     inside: bool
 
 
@@ -124,12 +119,12 @@ class _Padded:
         self.op, self.segments = op, segments
         self.k = k = lowering.kernel("pad")
         nest = segments.nest
-        self.extents = [k.size(size) for size in nest.extents]
+        self.extents = [value_of(k.size(size)) for size in nest.extents]
         self.steps: list[Stride] = [k.stride(step) for step in nest.operands[0].steps]
         self.axes = [next((axis for axis in group if axis in segments.moved), None) for group in nest.groups]
-        self.pads = {axis: k.size(op.pre.dims()[axis]) for axis in segments.moved}
+        self.pads = {axis: value_of(k.size(op.pre.dims()[axis])) for axis in segments.moved}
         self.strides = {axis: k.stride(op.strides()[axis]) for axis in segments.moved}
-        self.lengths = {axis: k.size(dims(op.input.type)[axis]) for axis in segments.moved}
+        self.lengths = {axis: value_of(k.size(dims(op.input.type)[axis])) for axis in segments.moved}
         self.source, self.target = k.buffer(op.input), k.buffer(op.output)
         fill = None if op.fill is None else lowering.constant_array(op.fill)
         self.fill = value_of(zero(k, element_of(op.input.type)))
@@ -137,49 +132,42 @@ class _Padded:
             self.fill = k.value(LoadOp(k.buffer(op.fill), [k.constant(0)], [1]))
 
     def write(self) -> None:
-        build(self.k, self._write)
+        build(self.k, self._in_all_rows if self.segments.crosses else self._in_rows)
         self.k.finish(self.op)
 
-    def _write(self) -> None:
-        k, segments = self.k, self.segments
-        *outer, length = segments.nest.extents
-        if segments.crosses:
-            total = segments.rows * length
-            with k.parallel([ceil_div(total, segments.vector)]) as (number,):
-                start = k.mul(number, segments.vector)
-                column, row = k.rem(start, self.extents[-1]), k.div(start, self.extents[-1])
-                own, behind = (k.split(one, self.extents[:-1]) for one in (row, k.add(row, 1)))
-                self._vector(own, behind, column, start, total)
-        else:
-            with k.parallel([*outer, floor_div(length, segments.vector)]) as loops:
-                column, start = k.mul(loops[-1], segments.vector), k.constant(0)
-                for at, step in zip([*loops[:-1], column], segments.nest.operands[1].steps, strict=True):
-                    start = k.add(start, k.mul(at, k.stride(step)))
-                self._vector(loops[:-1], None, column, start, None)
+    @kernel
+    def _in_all_rows(self) -> None:
+        """Vectors of the whole result, which may reach into the next row."""
+        segments, k = self.segments, self.k
+        total = segments.rows * segments.length
+        for number in parallel(ceil_div(total, segments.vector)):
+            start = number * segments.vector
+            column, row = start % self.extents[-1], start // self.extents[-1]
+            own, behind = [k.split(one, self.extents[:-1]) for one in (row, row + 1)]
+            rows, is_whole = [self._row(own, column, True)], is_multiple(total, segments.vector)
+            exists = segments.rows == 1 or is_whole or behind[0] < self.extents[0]
+            rows = [*rows, self._row(behind, column - self.extents[-1], exists)]
+            values = self._vector(rows, column)
+            if is_whole:
+                self._store_whole(values, start)
+            else:
+                self._store(values, start, value_of(k.size(total)) - start)
 
-    def _vector(
-        self,
-        row: Sequence[SSAValue],
-        behind: Sequence[SSAValue] | None,
-        column: SSAValue,
-        start: SSAValue,
-        total: Dim | None,
-    ) -> None:
-        """Find and store the elements from a column of a row on; `behind` is the next row, where it may be reached."""
-        k, segments = self.k, self.segments
-        places = [self._row(row, column)]
-        if behind is not None:
-            exists = None
-            if segments.rows != 1 and not is_multiple(segments.rows * segments.length, segments.vector):
-                exists = k.compare("slt", behind[0], self.extents[0])
-            places.append(self._row(behind, k.sub(column, self.extents[-1]), exists))
-        values = k.value(
-            FragmentOp([self._loaded(self._cell(places, column, lane)) for lane in range(segments.vector)])
-        )
-        if total is None or is_multiple(total, segments.vector):
-            self._store_whole(values, value_of(start))
-        else:
-            self._store(values, value_of(start), k.sub(k.size(total), start))
+    @kernel
+    def _in_rows(self) -> None:
+        """Vectors of which rows have a whole number."""
+        segments, k = self.segments, self.k
+        *outer, length = segments.nest.extents
+        for loops in parallel([*outer, floor_div(length, segments.vector)]):
+            column, start = loops[-1] * segments.vector, place(0)
+            for at, step in zip([*loops[:-1], column], segments.nest.operands[1].steps, strict=True):
+                start = start + at * k.stride(step)
+            self._store_whole(self._vector([self._row(loops[:-1], column, True)], column), start)
+
+    @kernel
+    def _vector(self, rows: Sequence[Row], column: Value) -> Value:
+        """The elements from a column of a row on; where it may be reached, the next row is given too."""
+        return fragment([self._loaded(self._cell(rows, column, lane)) for lane in static_range(self.segments.vector)])
 
     @kernel
     def _store(self, values: Value, start: Value, left: Value) -> None:
@@ -193,23 +181,23 @@ class _Padded:
     def _store_whole(self, values: Value, start: Value) -> None:
         store_fragment(values, self.target, start, Access(range(self.segments.vector), wide=True))
 
-    def _row(self, row: Sequence[SSAValue], column: SSAValue, inside: SSAValue | None = None) -> Row:
+    @kernel
+    def _row(self, row: Sequence[Value], column: Value, inside: bool) -> Row:
         """What a row of the result takes its elements from, from a column on."""
-        k, index = self.k, self.k.constant(0)
+        index, mode, last = place(0), self.op.mode.data, self._last
         for at, axis, step in zip(row, self.axes, self.steps, strict=False):
-            place = at
-            if axis is not None:
-                wanted = k.sub(k.mul(at, self.strides[axis]), self.pads[axis])
-                place, valid = resolve(k, wanted, self.lengths[axis], self.op.mode.data)
-                inside = k.both(inside, valid)
-            index = k.add(index, k.mul(place, step))
-        last = self._last
-        place = k.sub(k.mul(column, self.strides[last]), self.pads[last])
-        step = known(self.strides[last])
-        is_near = step is not None and abs(step) * self.segments.vector < -_OUTSIDE
-        if inside is not None and is_near and self.op.mode.data is PadMode.CONSTANT:
-            return Row(index, k.select(inside, place, _OUTSIDE), None)
-        return Row(index, place, inside)
+            if axis is None:
+                index = index + at * step
+            else:
+                source, valid = resolve(at * self.strides[axis] - self.pads[axis], self.lengths[axis], mode)
+                inside = inside and valid
+                index = index + source * step
+        first = column * self.strides[last] - self.pads[last]
+        apart = known(self.strides[last])
+        is_near = apart is not None and abs(apart) * self.segments.vector < -_OUTSIDE
+        if inside is not True and is_near and mode is PadMode.CONSTANT:
+            return Row(index, first if inside else place(_OUTSIDE), True)
+        return Row(index, first, inside)
 
     @property
     def _last(self) -> int:
@@ -217,18 +205,20 @@ class _Padded:
         assert axis is not None
         return axis
 
-    def _cell(self, rows: Sequence[Row], column: SSAValue, lane: int) -> _Cell:
+    @kernel
+    def _cell(self, rows: Sequence[Row], column: Value, lane: int) -> _Cell:
         """What an element of a vector is taken from, of its own row or of the next one."""
-        k, last, own = self.k, self._last, rows[0]
+        last, own = self._last, rows[0]
+        start, first, inside = own.start, own.place, own.inside
         if len(rows) > 1 and lane:
-            crosses, behind = k.compare("sge", column, k.sub(self.extents[-1], lane)), rows[1]
-            start, place = k.select(crosses, behind.start, own.start), k.select(crosses, behind.place, own.place)
-            own = Row(start, place, self._chosen(crosses, behind.inside, own.inside))
-        wanted = k.add(own.place, k.mul(k.constant(lane), self.strides[last]))
-        place, valid = resolve(k, wanted, self.lengths[last], self.op.mode.data)
-        index = k.add(own.start, k.mul(place, self.steps[-1]))
-        inside = k.both(own.inside, valid)
-        return _Cell(index, True if inside is None else bool_of(inside))
+            behind = rows[1]
+            crosses = column >= self.extents[-1] - lane
+            start, first = behind.start if crosses else own.start, behind.place if crosses else own.place
+            if behind.inside is not True or own.inside is not True:
+                inside = behind.inside if crosses else own.inside
+        source, valid = resolve(first + place(lane) * self.strides[last], self.lengths[last], self.op.mode.data)
+        index = start + source * self.steps[-1]
+        return _Cell(index, inside and valid)
 
     @kernel
     def _loaded(self, cell: _Cell) -> Value:
@@ -237,12 +227,6 @@ class _Padded:
         if cell.inside:
             found = self.source[cell.index]
         return found
-
-    def _chosen(self, crosses: SSAValue, behind: SSAValue | None, own: SSAValue | None) -> SSAValue | None:
-        if behind is None and own is None:
-            return None
-        yes = self.k.constant(1, i1)
-        return self.k.value(SelectOp(crosses, behind or yes, own or yes))
 
 
 __all__ = ["lower"]

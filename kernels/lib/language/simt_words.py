@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.kernel.async_copy import CommitAsyncOp, WaitAsyncOp
+from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment import (
@@ -25,9 +25,9 @@ from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
-    "Access", "block_id", "block_is_finite", "commit_copies", "element_at", "elementwise", "fragment", "grid_size",
-    "load_fragment", "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id",
-    "wait_for_copies", "zeros",
+    "Access", "block_id", "block_is_finite", "commit_copies", "copy_async", "count_where", "element_at", "elementwise",
+    "fragment", "grid_size", "load_fragment", "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads",
+    "thread_id", "wait_for_copies", "zeros",
 ]  # fmt: skip
 
 
@@ -103,6 +103,28 @@ class Access:
 
 def _valid(access: Access) -> SSAValue | None:
     return None if access.valid is None else builder().index(access.valid)
+
+
+def count_where(condition: SSAValue | bool, count: int) -> Index | None:
+    """The `valid` elements of an access that has them all under a condition: None where that always holds."""
+    if isinstance(condition, bool):
+        return None if condition else 0
+    return value_of(builder().select(condition, count, 0))
+
+
+def copy_async(
+    source: SSAValue,
+    index: Index,
+    shared: SSAValue,
+    at: Index,
+    count: int,
+    valid: Index | None = None,
+    offsets: tuple[int, int] = (0, 0),
+) -> None:
+    """Start to copy elements to shared memory, both indices moved by `offsets`; those beyond `valid` become zero."""
+    k = builder()
+    end = None if valid is None else k.index(valid)
+    k.insert(CopyAsyncOp(source, k.index(index), shared, k.index(at), count, end, offsets))
 
 
 def load_fragment(memory: SSAValue, index: Index, access: Access) -> Value:

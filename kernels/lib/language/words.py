@@ -27,7 +27,8 @@ from mlirt.kernels.lib.loops.block_lanes import number as element_constant
 __all__ = [
     "Box", "Elements", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent",
     "float_of", "floor", "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel",
-    "place", "prod", "reduction", "round_even", "size", "sqrt", "static_range", "stride", "strided", "tanh", "widened",
+    "place", "prod", "reduction", "round_even", "size", "split", "sqrt", "static_range", "stride", "strided", "tanh",
+    "widened",
 ]  # fmt: skip
 
 
@@ -57,6 +58,16 @@ def constant(number: float, type_: Attribute) -> Value:
 def place(index: SSAValue | int) -> Value:
     """A place as a value of the run, also where it is known when the kernel is read."""
     return value_of(builder().index(index))
+
+
+def split(number: SSAValue, sizes: Sequence[Dim]) -> list[Value]:
+    """The indices of a row-major number in a box of sizes of the host program."""
+    k, rest, indices = builder(), value_of(number), list[Value]()
+    for dim in reversed(sizes[1:]):
+        length = k.size(dim)
+        indices.append(value_of(k.rem(rest, length)))
+        rest = value_of(k.div(rest, length))
+    return [rest, *reversed(indices)]
 
 
 def clamp(index: SSAValue, length: Index) -> Value:

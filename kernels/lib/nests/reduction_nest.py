@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.dialects.combine import ReduceKind, identity
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
-from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp, neutral
-from mlirt.dialects.kernel.core import ReduceKind
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_name, rank
 from mlirt.kernels.lib.builder.kernel_builder import Extent
@@ -45,7 +45,7 @@ class Accumulation:
     """`result[p..] = epilogue(combine over r.. of body(inputs..), extras..)`; all accesses go over p.. and r.. ."""
 
     op: MatmulOp | PackedMatmulOp | ReductionOp
-    kind: ReductionKind
+    kind: ReduceKind
     reduced: tuple[Dim, ...]
     inputs: Sequence[Affine]
     body: Body
@@ -81,7 +81,7 @@ def _accumulate(job: Accumulation, code: NestCode, border: int, cut: int | None)
     """`for each p..: combine over r.. of body(inputs); epilogue; store`."""
     type_, count = accumulator_type(job.op.epilogue), len(job.inputs)
     (outer, inner), width = code.split(border), border + len(job.reduced)
-    start = constant(neutral(job.kind, element_name(type_)), type_)
+    start = constant(identity(job.kind, element_name(type_)), type_)
     for loops in parallel(outer):
         here = code.loops_before(border, loops)
 
@@ -94,14 +94,14 @@ def _accumulate(job: Accumulation, code: NestCode, border: int, cut: int | None)
         if cut is not None:
             total = _sum_of_parts(inner, cut, start, len(here), element)
         else:
-            total = reduction(ReduceKind(job.kind.value), Box(inner), start, element) if inner else element([])
+            total = reduction(job.kind, Box(inner), start, element) if inner else element([])
         store_finished(job.op.epilogue, code, count, total, here)
 
 
-def _part_axis(kind: ReductionKind, accumulator: Attribute, extents: Sequence[Dim]) -> int | None:
+def _part_axis(kind: ReduceKind, accumulator: Attribute, extents: Sequence[Dim]) -> int | None:
     """The loop of a long sum that is cut into parts on a CPU; None for others. Threads of a GPU have short sums."""
     length = product(extents)
-    if kind is not ReductionKind.ADD or accumulator != f32 or not isinstance(length, int) or length < _LONG_SUM:
+    if kind is not ReduceKind.ADD or accumulator != f32 or not isinstance(length, int) or length < _LONG_SUM:
         return None
     inner = 1
     for axis in reversed(range(len(extents))):

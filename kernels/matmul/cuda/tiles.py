@@ -202,7 +202,7 @@ def _loader(
     factor: Factor,
     depth: Dim,
     place: Place,
-    first: SSAValue,
+    first: Value,
     tile: TileMemory,
     batch: tuple[Dim, ...],
     lowering: Lowering,

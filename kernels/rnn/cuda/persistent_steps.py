@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import f32
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.kernels.lib.language import Value, kernel
-from mlirt.kernels.lib.language.simt_words import Access, element_at, load_fragment, shuffle_xor
+from mlirt.kernels.lib.language.combine_words import combiner_of
+from mlirt.kernels.lib.language.simt_words import Access, element_at, load_fragment
 from mlirt.kernels.lib.language.words import constant, static_range
 from mlirt.kernels.rnn.cuda.persistent_shape import PersistentShape
 from mlirt.kernels.rnn.hidden_steps import steps_between
@@ -31,16 +32,10 @@ def put_in_steps(shape: PersistentShape, hidden: Value, steps: Value, size: int,
     return found.size
 
 
-@kernel
 def _extreme(kind: ReduceKind, numbers: Sequence[Value]) -> Value:
     """The least or the largest of the numbers of all threads of a warp, and zero."""
-    total = constant(0.0, f32)
-    for number in numbers:
-        total = min(total, number) if kind is ReduceKind.MIN else max(total, number)
-    for mask in (16, 8, 4, 2, 1):
-        other = shuffle_xor(total, mask)
-        total = min(total, other) if kind is ReduceKind.MIN else max(total, other)
-    return total
+    combiner = combiner_of(kind, f32)
+    return combiner.over_lanes(combiner.of(constant(0.0, f32), *numbers), (16, 8, 4, 2, 1))
 
 
 __all__ = ["put_in_steps"]

@@ -9,16 +9,16 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
-from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
-from mlirt.dialects.running_totals import CumulativeKind
+from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.tensor_types import dims, element_of, is_bool
 from mlirt.kernels.lib.language import build, kernel
 from mlirt.kernels.lib.language.nest_words import NestOperand
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
-from mlirt.kernels.lib.language.words import ceil_div, constant, extent
+from mlirt.kernels.lib.language.words import ceil_div, extent
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.rows.running_totals import totals_of
 
 OPS = (CumulativeOp,)
 TARGETS = frozenset({"cpu"})
@@ -48,17 +48,18 @@ def lower(op: CumulativeOp, lowering: Lowering) -> bool:
 @kernel
 def _columns(op: CumulativeOp, code: NestCode, border: int, wide: Attribute, lanes: int) -> None:
     x, y, ((*others, columns), (rows,)) = NestOperand(code, 0, wide), NestOperand(code, 1, wide), code.split(border)
-    is_sum, type_ = op.kind.data is CumulativeKind.SUM, scalar_type(wide)
-    totals, length, width = worker_memory(type_, _CHUNK), extent(rows), extent(columns)
+    combiner = totals_of(op, wide)
+    (neutral,) = combiner.neutral
+    totals, length, width = worker_memory(neutral.type, _CHUNK), extent(rows), extent(columns)
     for *outer, chunk in tasks([*others, ceil_div(columns, _CHUNK)]):
         here = [*outer, chunk * _CHUNK]
         count = min(width - here[-1], _CHUNK)
         for lane in lane_loop(count, lanes):
-            totals[lane] = constant(0 if is_sum else 1, type_)
+            totals[lane] = neutral
         for i in range(length):
             at = [*here, length - 1 - i if op.reverse.value.data else i]
             for lane in lane_loop(count, lanes):
-                before, element = totals[lane], x.moved([(lane, 1)])[at]
-                total = before + element if is_sum else before * element
+                before = totals[lane]
+                total = combiner.of(before, x.moved([(lane, 1)])[at])
                 totals[lane] = total
                 y.moved([(lane, 1)])[at] = before if op.exclusive.value.data else total

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 from xdsl.ir import Region, SSAValue
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.normalization import NormalizationOp
-from mlirt.dialects.fused.reduction import ReductionKind, neutral
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.target import HOPPER
-from mlirt.dialects.tensor_types import byte_width, element_name, element_of
+from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.warpgroups.group_product import fits_narrow
-from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.combine_words import combiner_of
 from mlirt.kernels.lib.language.hopper_words import cluster_rank, remote_shared, sync_cluster
 from mlirt.kernels.lib.language.simt_words import (
     Access,
@@ -33,12 +33,11 @@ from mlirt.kernels.lib.language.simt_words import (
     fragment,
     load_fragment,
     shared_memory,
-    shuffle_xor,
     store_fragment,
     sync_threads,
     thread_id,
 )
-from mlirt.kernels.lib.language.words import constant, place, static_range
+from mlirt.kernels.lib.language.words import place, static_range
 from mlirt.kernels.lib.loops.loop_nest import Affine
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.normalization import Rows
@@ -52,7 +51,7 @@ _HELD = 64 * 1024  # elements of a row that the threads of a block can keep in r
 _PARTS = (2, 4, 8)
 _SHARED, _SHARED_OF_TWO = 220 * 1024, 108 * 1024  # bytes of a block that has a processor alone, and with another one
 _PIECE, _MIN_PIECE = 16, 4  # bytes that are copied at once, at most and at least
-_KINDS = (ReductionKind.ADD, ReductionKind.MAX)
+_KINDS = (ReduceKind.ADD, ReduceKind.MAX)
 
 
 def lower(op: NormalizationOp, lowering: Lowering) -> bool:
@@ -193,7 +192,7 @@ class _ClusterRows(Rows):
     @kernel
     def _reduced(
         self,
-        kind: ReductionKind,
+        kind: ReduceKind,
         element: Region,
         kept: Value,
         thread: Value,
@@ -202,16 +201,15 @@ class _ClusterRows(Rows):
         totals: Sequence[SSAValue],
     ) -> Value:
         """What the elements of a row come to, in all of its blocks: always in the same order."""
-        plan = self.plan
-        total = constant(neutral(kind, element_name(f32)), f32)
+        plan, combiner = self.plan, combiner_of(kind, f32)
+        (total,) = combiner.neutral
         for number in range(self._rounds):
             at = (number * _THREADS + thread) * plan.wide
             if at < own:
                 some = load_fragment(kept, at, Access(static_range(plan.wide), wide=plan.wide > 1))
-                numbers = [self._at(element, element_at(some, i), known, totals) for i in static_range(plan.wide)]
-                total = self._combined(kind, [total, self._combined(kind, numbers)])
-        for bit in static_range(5):
-            total = self._combined(kind, [total, shuffle_xor(total, 1 << bit)])
+                found = [self._at(element, element_at(some, i), known, totals) for i in static_range(plan.wide)]
+                total = combiner.of(total, combiner.of(*[value_of(one) for one in found]))
+        total = combiner.over_lanes(total, [1 << bit for bit in static_range(5)])
         warps = _THREADS // WARP
         of_warps = shared_memory("of_warps", warps, f32)
         of_block = shared_memory("of_block", 1, f32)
@@ -219,14 +217,9 @@ class _ClusterRows(Rows):
             of_warps[thread // WARP] = total
         sync_threads()
         if thread == 0:
-            of_block[0] = self._combined(kind, [of_warps[warp] for warp in static_range(warps)])
+            of_block[0] = combiner.of(*[of_warps[warp] for warp in static_range(warps)])
         sync_cluster()
-        return self._combined(kind, [remote_shared(of_block, rank)[0] for rank in static_range(plan.parts)])
-
-    def _combined(self, kind: ReductionKind, numbers: Sequence[SSAValue]) -> Value:
-        scalars = self.k.scalars(f32)
-        combine = scalars.add if kind is ReductionKind.ADD else scalars.max
-        return place(reduce(combine, numbers))
+        return combiner.of(*[remote_shared(of_block, rank)[0] for rank in static_range(plan.parts)])
 
     def _at(
         self, region: Region, number: Value, known: Sequence[SSAValue | None], totals: Sequence[SSAValue]

@@ -10,26 +10,37 @@ for some rows of the columns {
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, SharedOp, ThreadIdOp
 from mlirt.dialects.running_totals import CumulativeKind
-from mlirt.dialects.symbolic import product
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
-from mlirt.kernels.lib.language import build, kernel
-from mlirt.kernels.lib.language.words import ceil_div, place
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language.combine_words import Combiner
+from mlirt.kernels.lib.language.simt_words import (
+    Access,
+    block_id,
+    element_at,
+    fragment,
+    load_fragment,
+    shared_memory,
+    store_fragment,
+    sync_threads,
+    thread_id,
+)
+from mlirt.kernels.lib.language.words import cast, ceil_div, place, static_range
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.cuda.scan_kernel import computed
+from mlirt.kernels.rows.running_totals import totals_of
 
 OPS = (CumulativeOp,)
 TARGETS = frozenset({"cuda"})
@@ -68,6 +79,25 @@ def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Thread:
+    """Which vector of columns and which rows of it a thread has, whether there are such (None: yes), where the columns
+    start in both tensors, and what the threads of a block share.
+    """
+
+    across: Value
+    along: Value
+    exists: bool | None
+    starts: Sequence[Value]
+    steps: Sequence[Index]
+    shared: Value
+    combiner: Combiner
+
+    def combined(self, a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
+        """Two rows of a vector as one."""
+        return [self.combiner.of(*pair) for pair in zip(a, b, strict=True)]
+
+
 class _Columns:
     """The kernel of one op."""
 
@@ -79,9 +109,7 @@ class _Columns:
         operands = [whole(op.input, lowering), whole(op.output, lowering)]
         self.code, self.border = rows(k, dims(op.input.type), op.axis.value.data, operands)
         self.outer, (length,) = self.code.split(self.border)
-        self.length = k.size(length)
-        self.is_sum = op.kind.data is CumulativeKind.SUM
-        self.neutral = k.constant(0 if self.is_sum else 1, scalar_type(self.wide))
+        self.length = value_of(k.size(length))
         self.memories = [k.bits(op.input), k.bits(op.output)]
 
     def has_neighbours(self) -> bool:
@@ -106,19 +134,9 @@ class _Columns:
 
     def write(self) -> None:
         k, plan = self.k, self._plan()
-        thread, block = k.value(ThreadIdOp()), k.value(BlockIdOp())
-        thread.name_hint, block.name_hint = "thread", "block"
-        self.plan, self.across, self.along = plan, k.rem(thread, plan.across), k.div(thread, plan.across)
-        vectors = ceil_div(self.outer[-1], plan.vector)
-        blocks = ceil_div(vectors, plan.across)
-        *others, column = k.split(block, [*(k.size(size) for size in self.outer[:-1]), k.size(blocks)])
-        column = k.add(k.mul(column, plan.across), self.across)
-        self.exists = None if is_multiple(vectors, plan.across) else k.compare("slt", column, k.size(vectors))
-        indices = [*others, k.mul(column, plan.vector)]
-        self.starts = [self.code.linear(operand, indices) for operand in range(2)]
-        self.steps = [self.code.step(operand, len(self.outer)) for operand in range(2)]
-        self.totals = k.value(SharedOp(plan.along * plan.across * plan.vector, scalar_type(self.wide)))
-        build(k, self._all_rows, [self.neutral] * plan.vector)
+        self.plan, self.access = plan, Access(range(plan.vector), wide=plan.vector > 1)
+        blocks = ceil_div(ceil_div(self.outer[-1], plan.vector), plan.across)
+        build(k, self._kernel, blocks)
         sizes = [stored_bytes(value.type) for value in (self.op.input, self.op.output)]
         if all(isinstance(size, int) and size < _INT32_LIMIT for size in sizes):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
@@ -126,71 +144,78 @@ class _Columns:
         k.finish(self.op, grid=grid, block=[max(32, plan.across * plan.along)])
 
     @kernel
-    def _all_rows(self, before: list[SSAValue]) -> None:
-        """`before` is what no row comes to."""
-        length, rows = known(self.length), self.plan.rows
-        if length is not None and length <= rows:
-            self._rows(place(0), before)
+    def _kernel(self, blocks: Dim) -> None:
+        """All rows of the columns of a block, some at a time."""
+        thread, length = self._thread(blocks), known(self.length)
+        before = [thread.combiner.neutral[0] for _ in static_range(self.plan.vector)]
+        if length is not None and length <= self.plan.rows:
+            self._rows(thread, 0, before)
         else:
-            for step in range(ceil_div(self.length, rows)):
-                before = self._rows(place(step * rows), before)
+            for step in range(ceil_div(self.length, self.plan.rows)):
+                before = self._rows(thread, step * self.plan.rows, before)
 
-    def _rows(self, first: SSAValue, before: Sequence[SSAValue]) -> list[SSAValue]:
+    @kernel
+    def _thread(self, blocks: Dim) -> _Thread:
+        plan, code, k, depth = self.plan, self.code, self.k, len(self.outer)
+        thread, block = thread_id(), block_id()
+        across, along = thread % plan.across, thread // plan.across
+        *others, of_block = k.split(block, [k.size(size) for size in [*self.outer[:-1], blocks]])
+        column = place(of_block) * plan.across + across
+        vectors = ceil_div(self.outer[-1], plan.vector)
+        exists = None if is_multiple(vectors, plan.across) else column < value_of(k.size(vectors))
+        indices = [*others, column * plan.vector]
+        starts = [value_of(code.linear(operand, indices)) for operand in static_range(2)]
+        steps = [code.step(operand, depth) for operand in static_range(2)]
+        shared = shared_memory("totals", plan.along * plan.across * plan.vector, scalar_type(self.wide))
+        return _Thread(across, along, exists, starts, steps, shared, totals_of(self.op, self.wide))
+
+    @kernel
+    def _rows(self, thread: _Thread, first: Index, before: list[Value]) -> list[Value]:
         """Do some rows of the block; returns all that came up to their end."""
-        k, plan = self.k, self.plan
-        places = [k.add(k.add(first, k.mul(self.along, _ROWS)), row) for row in range(_ROWS)]
-        runs = [self._load(place) for place in places]
-        for row in range(1, _ROWS):
-            runs[row] = self._combined(runs[row - 1], runs[row])
-        own = k.mul(k.add(k.mul(self.along, plan.across), self.across), plan.vector)
-        lanes, wide = range(plan.vector), plan.vector > 1
-        k.insert(StoreFragmentOp(k.value(FragmentOp(runs[-1])), self.totals, own, lanes, wide=wide))
-        k.insert(BarrierOp())
-        left = list(before)
-        for number in range(plan.along):
-            index = k.mul(k.add(self.across, number * plan.across), plan.vector)
-            read = k.value(LoadFragmentOp(self.totals, index, lanes, wide=wide))
-            part = [k.value(FragmentElementOp(read, lane)) for lane in lanes]
-            before = self._combined(before, part)
-            is_before = k.compare("sgt", self.along, number)
-            left = [k.select(is_before, a, b) for a, b in zip(before, left, strict=True)]
-        k.insert(BarrierOp())
-        results = [left, *(self._combined(left, run) for run in runs)]
-        for row, values in zip(places, results if self.op.exclusive.value.data else results[1:], strict=False):
-            self._store(values, row)
-        return list(before)
+        plan, lanes = self.plan, static_range(self.plan.vector)
+        places = [first + thread.along * _ROWS + row for row in static_range(_ROWS)]
+        runs = list(accumulate([self._load(thread, at) for at in places], thread.combined))
+        own = (thread.along * plan.across + thread.across) * plan.vector
+        store_fragment(fragment(runs[-1]), thread.shared, own, self.access)
+        sync_threads()
+        left = before
+        for number in static_range(plan.along):
+            read = load_fragment(thread.shared, (thread.across + number * plan.across) * plan.vector, self.access)
+            before = thread.combined(before, [element_at(read, lane) for lane in lanes])
+            is_before = thread.along > number
+            left = [a if is_before else b for a, b in zip(before, left, strict=True)]
+        sync_threads()
+        results = [left, *[thread.combined(left, run) for run in runs]]
+        for at, values in zip(places, results if self.op.exclusive.value.data else results[1:], strict=False):
+            self._store(thread, values, at)
+        return before
 
-    def _combined(self, a: Sequence[SSAValue], b: Sequence[SSAValue]) -> list[SSAValue]:
-        return [self._combine(*pair) for pair in zip(a, b, strict=True)]
-
-    def _combine(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        s = self.k.scalars(self.wide)
-        return b if a is self.neutral else s.add(a, b) if self.is_sum else s.mul(a, b)
-
-    def _access(self, place: SSAValue, operand: int) -> tuple[SSAValue, SSAValue | None]:
+    @kernel
+    def _place(self, thread: _Thread, at: Value, operand: int) -> tuple[Value, Access]:
         """Where a vector of a row lies, and how many of its elements there are (None: all)."""
-        k, plan, length = self.k, self.plan, known(self.length)
-        is_whole = length is not None and length % plan.rows == 0
-        inside = k.both(self.exists, None if is_whole else k.compare("slt", place, self.length))
-        valid = None if inside is None else k.select(inside, plan.vector, 0)
-        row = k.sub(k.sub(self.length, 1), place) if self.op.reverse.value.data else place
-        return k.add(self.starts[operand], k.mul(row, self.steps[operand])), valid
+        plan, length = self.plan, known(self.length)
+        inside = (thread.exists is None or thread.exists) and (
+            (length is not None and length % plan.rows == 0) or at < self.length
+        )
+        valid = None if inside is True else plan.vector if inside else 0
+        row = self.length - 1 - at if self.op.reverse.value.data else at
+        return thread.starts[operand] + row * thread.steps[operand], replace(self.access, valid=valid)
 
-    def _load(self, place: SSAValue) -> list[SSAValue]:
-        k, lanes, s = self.k, range(self.plan.vector), self.k.scalars(self.wide)
-        index, valid = self._access(place, 0)
-        loaded = k.value(LoadFragmentOp(self.memories[0], index, lanes, valid=valid, wide=len(lanes) > 1))
-        elements = [s.cast(k.value(FragmentElementOp(loaded, lane)), self.element) for lane in lanes]
-        if self.is_sum or valid is None:
+    @kernel
+    def _load(self, thread: _Thread, at: Value) -> list[Value]:
+        index, access = self._place(thread, at, 0)
+        loaded = load_fragment(self.memories[0], index, access)
+        elements = [cast(element_at(loaded, lane), self.element, self.wide) for lane in access.offsets]
+        if self.op.kind.data is CumulativeKind.SUM or access.valid is None:
             return elements
-        inside = k.compare("sgt", valid, 0)
-        return [k.select(inside, element, self.neutral) for element in elements]
+        inside = access.valid > 0
+        return [element if inside else thread.combiner.neutral[0] for element in elements]
 
-    def _store(self, values: Sequence[SSAValue], place: SSAValue) -> None:
-        k, lanes, s = self.k, range(self.plan.vector), self.k.scalars(self.element)
-        index, valid = self._access(place, 1)
-        stored = k.value(FragmentOp([s.cast(value, self.wide) for value in values]))
-        k.insert(StoreFragmentOp(stored, self.memories[1], index, lanes, valid=valid, wide=len(lanes) > 1))
+    @kernel
+    def _store(self, thread: _Thread, values: Sequence[Value], at: Value) -> None:
+        index, access = self._place(thread, at, 1)
+        results = [cast(value, self.wide, self.element) for value in values]
+        store_fragment(fragment(results), self.memories[1], index, access)
 
 
 __all__ = ["lower"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from xdsl.dialects.builtin import IntegerAttr, i32, i64
 from xdsl.ir import Attribute, SSAValue
@@ -31,6 +32,7 @@ from mlirt.kernels.lib.language.words import ceil_div as ceil_div_of
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.cuda.team_exchange import TeamExchange
+from mlirt.kernels.rows.running_totals import totals_of
 
 _THREADS = 128  # of a block whose teams are warps or less
 _INT32_LIMIT = 2**31
@@ -84,7 +86,6 @@ class ScanKernel:
         self.outer, (length,) = self.code.split(border)
         self.length = value_of(k.size(length))
         self.is_sum, self.backwards = op.kind.data is CumulativeKind.SUM, op.reverse.value.data
-        self.neutral = value_of(k.constant(0 if self.is_sum else 1, scalar_type(self.wide)))
         self.memories = [k.bits(op.input), k.bits(op.output)]
         self.sums = None if sums is None else value_of(k.memory(sums, scalar_type(self.wide)))
         sizes = [stored_bytes(value.type) for value in (op.input, op.output)]
@@ -109,10 +110,10 @@ class ScanKernel:
         part = block % plan.parts
         exists = None if is_multiple(count, teams) else row < size("rows", count)
         starts = self._starts(row)
-        exchange = TeamExchange(member, plan.team, plan.vectors, self._combine, self.neutral)
-        before = self.neutral
+        exchange = TeamExchange(member, plan.team, plan.vectors, totals_of(self.op, self.wide))
+        before = exchange.neutral
         if sums is not None and not only_sums:
-            earlier, at = self.neutral, row * plan.parts + member
+            earlier, at = exchange.neutral, row * plan.parts + member
             if member < part:
                 earlier = sums[at]
             (before,) = exchange.of([earlier])[1]
@@ -148,28 +149,16 @@ class ScanKernel:
         places = [first + (team.member + number * plan.team) * plan.vector for number in static_range(plan.vectors)]
         valid = [self._valid(team, at, number) for number, at in enumerate(places)]
         loaded = [self._load(team, at, count) for at, count in zip(places, valid, strict=True)]
-        runs = [self._run(elements) for elements in loaded]
+        combine = team.exchange.combiner.of
+        runs = [list(accumulate(elements, combine)) for elements in loaded]
         earlier, totals = team.exchange.of([run[-1] for run in runs])
         for at, count, run, left, total in zip(places, valid, runs, earlier, totals, strict=True):
             if not only_sums:
-                start = self._combine(before, left)
-                results = [self._combine(start, one) for one in run]
+                start = combine(before, left)
+                results = [combine(start, one) for one in run]
                 self._store(team, [start, *results[:-1]] if self.op.exclusive.value.data else results, at, count)
-            before = self._combine(before, total)
+            before = combine(before, total)
         return before
-
-    def _combine(self, a: Value, b: Value) -> Value:
-        s = self.k.scalars(self.wide)
-        if self.neutral in (a, b):
-            return b if a is self.neutral else a
-        return value_of(s.add(a, b) if self.is_sum else s.mul(a, b))
-
-    def _run(self, elements: Sequence[Value]) -> list[Value]:
-        """Each element combined with those before it in the vector."""
-        run = [elements[0]]
-        for element in elements[1:]:
-            run.append(self._combine(run[-1], element))
-        return run
 
     # Memory.
 
@@ -204,7 +193,7 @@ class ScanKernel:
         if self.is_sum or valid is None:
             return elements
         inside = [valid > lane for lane in access.offsets]
-        return [element if one else self.neutral for one, element in zip(inside, elements, strict=True)]
+        return [element if one else team.exchange.neutral for one, element in zip(inside, elements, strict=True)]
 
     @kernel
     def _store(self, team: Team, results: Sequence[Value], at: Value, valid: Index | None) -> None:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.kernels.lib.language import Index, Value, builder, kernel
+from mlirt.kernels.lib.language.combine_words import Combiner
 from mlirt.kernels.lib.language.simt_words import shared_memory, shuffle_xor, sync_threads
 from mlirt.kernels.lib.language.words import place, static_range
-
-Combine = Callable[[Value, Value], Value]
 
 
 class TeamExchange:
     """A team of `size` threads, a part of a warp or a block; `member` is the number of a thread in it.
 
-    `combine` must not depend on the order of its operands; with `neutral` it gives the other one. At most `most` values
-    are exchanged at a time.
+    The combine of single numbers must not depend on the order of its operands. At most `most` values are exchanged at a
+    time.
     """
 
-    def __init__(self, member: Value, size: int, most: int, combine: Combine, neutral: Value) -> None:
-        self.member, self.size, self.combine, self.neutral, k = member, size, combine, neutral, builder()
+    def __init__(self, member: Value, size: int, most: int, combiner: Combiner) -> None:
+        self.member, self.size, self.combiner, k = member, size, combiner, builder()
+        (self.neutral,) = combiner.neutral
         self.warps = size // WARP
         if self.warps > 1:
             self.lane, self.warp = place(k.rem(member, WARP)), place(k.div(member, WARP))
-            self.shared = shared_memory("totals", most * self.warps, neutral.type)
+            self.shared = shared_memory("totals", most * self.warps, self.neutral.type)
 
     @kernel
     def of(self, own: Sequence[Value]) -> tuple[list[Value], list[Value]]:
@@ -56,7 +56,7 @@ class TeamExchange:
             sync_threads()
             before = [shared[at] for at in own_places]
             sync_threads()
-            earlier = [self.combine(a, b) for a, b in zip(before, earlier, strict=True)]
+            earlier = [self.combiner.of(a, b) for a, b in zip(before, earlier, strict=True)]
         return earlier, totals
 
     @kernel
@@ -67,8 +67,8 @@ class TeamExchange:
             is_right = member // (1 << bit) % 2 != 0
             for number, total in enumerate(totals):
                 other = shuffle_xor(total, 1 << bit)
-                earlier[number] = self.combine(other, earlier[number]) if is_right else earlier[number]
-                totals[number] = self.combine(total, other)
+                earlier[number] = self.combiner.of(other, earlier[number]) if is_right else earlier[number]
+                totals[number] = self.combiner.of(total, other)
         return earlier, totals
 
 

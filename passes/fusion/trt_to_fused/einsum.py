@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Block, Region, SSAValue
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.einsum_equation import Equation
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.scalar_builder import (
     Scalars,
     accumulator_type,
@@ -80,7 +81,7 @@ def _as_reduction(at: Conversion, op: EinsumOp, access: Sequence[AccessAttr], re
     yield_as(scalars, _product(scalars, factors), accumulator)
     epilogue = conversion_region(accumulator, element)
     return at.emit(
-        ReductionOp(ReductionKind.ADD, list(op.inputs), access, reduced, op.output.type, Region(block), epilogue)
+        ReductionOp(ReduceKind.ADD, list(op.inputs), access, reduced, op.output.type, Region(block), epilogue)
     )
 
 

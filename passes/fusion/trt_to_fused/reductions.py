@@ -5,8 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute, Block, Region
 
+from mlirt.dialects.combine import ReduceKind as CombineKind
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.scalar_builder import (
     Scalars,
     accumulator_type,
@@ -24,14 +25,14 @@ from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Conversions
 
 _KINDS = {
-    ReduceKind.SUM: ReductionKind.ADD,
-    ReduceKind.AVG: ReductionKind.ADD,
-    ReduceKind.PROD: ReductionKind.MUL,
-    ReduceKind.MAX: ReductionKind.MAX,
-    ReduceKind.MIN: ReductionKind.MIN,
+    ReduceKind.SUM: CombineKind.ADD,
+    ReduceKind.AVG: CombineKind.ADD,
+    ReduceKind.PROD: CombineKind.MUL,
+    ReduceKind.MAX: CombineKind.MAX,
+    ReduceKind.MIN: CombineKind.MIN,
 }
 _MEAN_OF_NO_BYTES = -128
-_OF_BOOLEANS = {ReduceKind.MAX: ReductionKind.OR, ReduceKind.MIN: ReductionKind.AND}
+_OF_BOOLEANS = {ReduceKind.MAX: CombineKind.OR, ReduceKind.MIN: CombineKind.AND}
 
 
 def convert_reduce(at: Conversion) -> None:

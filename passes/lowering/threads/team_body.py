@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirt.dialects.fused.reduction import ReductionKind, neutral
+from mlirt.dialects.combine import identity
 from mlirt.dialects.kernel.cluster import ClusterBarrierOp, RemoteSharedOp
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp
 from mlirt.dialects.kernel.simt import WARP, BarrierOp, SharedOp, ShuffleOp
@@ -117,7 +117,7 @@ class TeamBody(ThreadBody):
     def _neutral(self, op: ReduceOp) -> SSAValue:
         type_ = op.init.type
         name = "int64" if isinstance(type_, IndexType) else element_name(type_)
-        number = neutral(ReductionKind(op.kind.data.value), name)
+        number = identity(op.kind.data, name)
         if isinstance(type_, IndexType) or is_float(type_):
             return self.code.constant(number, type_)
         plain = self.code.constant(number, signless(type_))

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
+from mlirt.dialects.combine import COMBINES, ReduceKind
 from mlirt.dialects.fused.scalar_builder import integer_type
-from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceKind, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
-from mlirt.dialects.tensor_types import is_bool, is_float, is_unsigned
-from mlirt.errors import CompileError
+from mlirt.dialects.tensor_types import is_float, is_unsigned
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.vector_width import guarded_load
 
@@ -157,11 +157,11 @@ class ThreadBody:
 
 def combine(code: CodeWriter, kind: ReduceKind, a: SSAValue, b: SSAValue) -> SSAValue:
     """Two values of a reduction as one; unsigned numbers are compared as such."""
-    type_ = a.type
+    type_, op = a.type, COMBINES[kind].op(a.type)
     if isinstance(type_, IndexType) or is_float(type_) or not is_unsigned(type_):
-        return code.value(_op(kind, type_)(a, b))
+        return code.value(op(a, b))
     left, right = (code.value(arith.BitcastOp(value, signless(type_))) for value in (a, b))
-    return code.value(arith.BitcastOp(code.value(_op(kind, type_)(left, right)), type_))
+    return code.value(arith.BitcastOp(code.value(op(left, right)), type_))
 
 
 def is_zero(value: SSAValue) -> bool:
@@ -175,32 +175,3 @@ def is_zero(value: SSAValue) -> bool:
 def signless(type_: Attribute) -> IntegerType:
     """The signless integer type of an integer type's width."""
     return IntegerType(integer_type(type_).width.data)
-
-
-_FLOAT: dict[ReduceKind, Callable[[SSAValue, SSAValue], Operation]] = {
-    ReduceKind.ADD: arith.AddfOp,
-    ReduceKind.MUL: arith.MulfOp,
-    ReduceKind.MAX: arith.MaximumfOp,
-    ReduceKind.MIN: arith.MinimumfOp,
-}
-_SIGNED: dict[ReduceKind, Callable[[SSAValue, SSAValue], Operation]] = {
-    ReduceKind.ADD: arith.AddiOp,
-    ReduceKind.MUL: arith.MuliOp,
-    ReduceKind.MAX: arith.MaxSIOp,
-    ReduceKind.MIN: arith.MinSIOp,
-    ReduceKind.AND: arith.AndIOp,
-    ReduceKind.OR: arith.OrIOp,
-}
-_UNSIGNED = {**_SIGNED, ReduceKind.MAX: arith.MaxUIOp, ReduceKind.MIN: arith.MinUIOp}
-
-
-def _op(kind: ReduceKind, type_: Attribute) -> Callable[[SSAValue, SSAValue], Operation]:
-    if is_float(type_):
-        table = _FLOAT
-    elif isinstance(type_, IndexType):
-        table = _SIGNED
-    else:  # Booleans are unsigned: as signed numbers true would be less than false.
-        table = _UNSIGNED if is_bool(type_) or is_unsigned(type_) else _SIGNED
-    if kind not in table:
-        raise CompileError(f"kernel.reduce {kind} of {type_} has no meaning")
-    return table[kind]

@@ -98,8 +98,6 @@ builtin.module {
 // CHECK-LABEL: kernel.func @iterations
 // CHECK-NOT: scf.for
 // CHECK: kernel.store %thread, %out[%thread]
-// CHECK: scf.for
-// CHECK-NOT: scf.for
 // CHECK: kernel.return
 builtin.module {
   kernel.func @iterations(%out: memref<?xindex>) attributes {target = "cuda", block_size = 64 : i64} {
@@ -112,9 +110,107 @@ builtin.module {
       scf.yield %more : index
     }
     kernel.store %none, %out[%thread] strides [1] : index, memref<?xindex>
-    scf.for %k = %zero to %two step %seven {
-      kernel.store %k, %out[%thread] strides [1] : index, memref<?xindex>
+    kernel.return
+  }
+}
+
+// -----
+
+// A loop of one iteration is its body, which the number of the iteration decides; its results are what it yields.
+// CHECK-LABEL: kernel.func @once
+// CHECK-NOT: scf.for
+// CHECK-NOT: scf.if
+// CHECK: [[MORE:%.*]] = arith.addi %thread, %three
+// CHECK-NEXT: kernel.store %three, %out{{.}}[[MORE]]{{.}}
+// CHECK-NEXT: kernel.store [[MORE]], %out{{.}}%thread{{.}}
+// CHECK-NEXT: kernel.return
+builtin.module {
+  kernel.func @once(%out: memref<?xindex>) attributes {target = "cuda", block_size = 64 : i64} {
+    %thread = kernel.thread_id : index
+    %three = arith.constant 3 : index
+    %five = arith.constant 5 : index
+    %many = arith.constant 64 : index
+    %last, %first = scf.for %i = %three to %five step %many iter_args(%a = %thread, %b = %many) -> (index, index) {
+      %more = arith.addi %a, %i : index
+      kernel.store %i, %out[%more] strides [1] : index, memref<?xindex>
+      %later = arith.cmpi sgt, %i, %three : index
+      %leads = arith.cmpi eq, %a, %three : index
+      %both = arith.andi %leads, %later : i1
+      scf.if %both {
+        kernel.barrier
+      }
+      scf.yield %more, %a : index, index
     }
+    kernel.store %last, %out[%first] strides [1] : index, memref<?xindex>
+    kernel.return
+  }
+}
+
+// -----
+
+// A loop that is known to run once by its bounds alone, within one whose bounds are known in a run.
+// CHECK-LABEL: kernel.func @within
+// CHECK: scf.for %k = %zero to %size
+// CHECK-NOT: scf.for
+// CHECK: kernel.store %zero, %out{{.}}%k{{.}}
+// CHECK: kernel.return
+builtin.module {
+  kernel.func @within(%out: memref<?xindex>, %size: index) attributes {target = "cuda", block_size = 64 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %k = %zero to %size step %one {
+      scf.for %i = %zero to %one step %size {
+        kernel.store %i, %out[%k] strides [1] : index, memref<?xindex>
+      }
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+// Two iterations stay a loop, as do numbers of iterations that only a run knows.
+// CHECK-LABEL: kernel.func @several
+// CHECK: scf.for %k = %zero to %two step %one
+// CHECK: scf.for %k_1 = %zero to %two step %size
+// CHECK: scf.for %k_2 = %size to %two step %two
+// CHECK: kernel.return
+builtin.module {
+  kernel.func @several(%out: memref<?xindex>, %size: index) attributes {target = "cuda", block_size = 64 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %two = arith.constant 2 : index
+    scf.for %k = %zero to %two step %one {
+      kernel.store %k, %out[%k] strides [1] : index, memref<?xindex>
+    }
+    scf.for %k_1 = %zero to %two step %size {
+      kernel.store %k_1, %out[%k_1] strides [1] : index, memref<?xindex>
+    }
+    scf.for %k_2 = %size to %two step %two {
+      kernel.store %k_2, %out[%k_2] strides [1] : index, memref<?xindex>
+    }
+    kernel.return
+  }
+}
+
+// -----
+
+// A condition that is known decides a conjunction or a disjunction, or leaves the other one.
+// CHECK-LABEL: kernel.func @conditions
+// CHECK: kernel.store %any, %out[%zero]
+// CHECK: kernel.store %leads, %out[%one]
+// CHECK: kernel.return
+builtin.module {
+  kernel.func @conditions(%out: memref<?xi1>) attributes {target = "cuda", block_size = 64 : i64} {
+    %thread = kernel.thread_id : index
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %true = arith.constant true
+    %leads = arith.cmpi eq, %thread, %zero : index
+    %any = arith.ori %leads, %true : i1
+    kernel.store %any, %out[%zero] strides [1] : i1, memref<?xi1>
+    %same = arith.andi %true, %leads : i1
+    kernel.store %same, %out[%one] strides [1] : i1, memref<?xi1>
     kernel.return
   }
 }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
-
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
@@ -56,7 +54,7 @@ def _start(loaders: Sequence[Loader], tile: Value, stage: Index) -> None:
         one.start(tile, stage)
 
 
-def _put(loaders: Sequence[Loader], fragments: Sequence[Sequence[SSAValue]], stage: Index) -> None:
+def _put(loaders: Sequence[Loader], fragments: Sequence[Sequence[Value]], stage: Index) -> None:
     """Write what was fetched to a stage."""
     for one, some in zip(loaders, fragments, strict=True):
         one.put(some, stage)
@@ -74,7 +72,7 @@ def _through_registers(engine: Engine, left: Loader, right: Loader, first: Value
     direct = [one for one in (left, right) if one.is_async]
     held = [one for one in (left, right) if not one.is_async]
     _start(direct, first, 0)
-    _put(held, [one.fetch(first, None) for one in held], 0)
+    _put(held, [one.fetch(first, True) for one in held], 0)
     commit_copies()
     wait_for_copies(0)
     sync_threads()
@@ -84,7 +82,7 @@ def _through_registers(engine: Engine, left: Loader, right: Loader, first: Value
         later = step + 1
         more = later < steps
         tile = first + later
-        fragments = [one.fetch(tile, value_of(more)) for one in held]
+        fragments = [one.fetch(tile, more) for one in held]
         if more:
             _start(direct, tile, writing)
         commit_copies()

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.kernel.async_copy import CopyAsyncOp
-from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp, element_type
+from mlirt.dialects.kernel.fragment_map import element_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Value, build
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import (
+    Access,
+    copy_async,
+    count_where,
+    elementwise,
+    load_fragment,
+    store_fragment,
+)
+from mlirt.kernels.lib.language.words import constant, split, static_range
 from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 
 
@@ -64,9 +67,9 @@ class Pixels:
 class _Row:
     """A pixel of the result: where its image starts, where its window starts, and whether there is such a pixel."""
 
-    image: SSAValue
+    image: Value
     starts: Sequence[Value]
-    exists: SSAValue | None
+    exists: bool
 
 
 class PixelLoader(Loader):
@@ -77,94 +80,88 @@ class PixelLoader(Loader):
         k: KernelBuilder,
         pixels: Pixels,
         tile: TileMemory,
-        place: tuple[SSAValue, int],
-        first: SSAValue,
-        group: SSAValue,
+        thread: Value,
+        threads: int,
+        first: Value,
+        group: Value,
     ) -> None:
-        """`place` is the thread and how many there are, `first` the tile's first pixel."""
+        """`first` is the tile's first pixel."""
         self.k, self.pixels, self.tile = k, pixels, tile
         self.is_async = pixels.is_async
-        thread, threads = place
-        across = tile.width // pixels.wide
-        self.line, self.column = k.div(thread, across), k.mul(k.rem(thread, across), pixels.wide)
-        self.lines = range(0, tile.lines, threads // across)
-        self.buffer = k.bits(pixels.op.input)
-        self.strides = k.strides(pixels.op.input)
+        self.across = tile.width // pixels.wide
+        self.lines = range(0, tile.lines, threads // self.across)
+        self.buffer, self.strides = k.bits(pixels.op.input), k.strides(pixels.op.input)
         self.source = ConvolutionOperands(k, pixels.op)
-        self.first_channel = k.mul(group, pixels.channels)
-        self.rows = [self._row(k.add(first, k.add(self.line, line))) for line in self.lines]
+        self.line, self.column, self.first_channel, self.rows = build(k, self._place, thread, first, group)
 
-    def _row(self, pixel: SSAValue) -> _Row:
-        k, op = self.k, self.pixels.op
-        count = self.pixels.count
-        whole = isinstance(count, int) and count % self.tile.lines == 0
-        exists = None if whole else k.compare("slt", pixel, k.size(count))
-        per_image = k.size(self.pixels.per_image)
-        image, rest = k.div(pixel, per_image), k.rem(pixel, per_image)
-        positions = list[Value]()
-        for size in reversed(dims(op.output.type)[3:]):
-            extent = k.size(size)
-            positions.append(k.rem(rest, extent))
-            rest = k.div(rest, extent)
-        starts = build(k, self.source.starts, [image, image, rest, *reversed(positions)])
-        return _Row(k.mul(image, self.strides[0]), starts, exists)
+    @kernel
+    def _place(self, thread: Value, first: Value, group: Value) -> tuple[Value, Value, Value, list[_Row]]:
+        """The first line and column of a thread, its first channel, and its pixels."""
+        pixels, across = self.pixels, self.across
+        line, column = thread // across, thread % across * pixels.wide
+        first_channel = group * pixels.channels
+        return line, column, first_channel, [self._row(first + (line + on)) for on in self.lines]
 
-    def _cell(self, row: _Row, along: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    @kernel
+    def _row(self, pixel: Value) -> _Row:
+        count, sizes = self.pixels.count, dims(self.pixels.op.output.type)[2:]
+        exists = (isinstance(count, int) and count % self.tile.lines == 0) or pixel < value_of(self.k.size(count))
+        per_image = value_of(self.k.size(self.pixels.per_image))
+        image, rest = pixel // per_image, pixel % per_image
+        starts = self.source.starts([image, image, *split(rest, sizes)])
+        return _Row(image * self.strides[0], starts, exists)
+
+    @kernel
+    def _cell(self, row: _Row, along: Value) -> tuple[Value, bool]:
         """Where the channels at a place along the depth lie for a pixel, and whether they are in the input."""
-        k, pixels = self.k, self.pixels
-        tap, channel = k.div(along, pixels.channels), k.rem(along, pixels.channels)
-        taps = list[Value]()
-        for size in reversed(dims(pixels.op.kernel.type)[3:]):
-            taps.append(k.rem(tap, k.size(size)))
-            tap = k.div(tap, k.size(size))
-        cells, inside = build(k, self.source.cells, row.starts, [tap, *reversed(taps)])
-        index = k.add(row.image, k.mul(k.add(self.first_channel, channel), self.strides[1]))
-        for cell, stride in zip(cells, self.strides[2:], strict=True):
-            index = k.add(index, k.mul(cell, stride))
-        return index, k.both(row.exists, inside)
+        pixels = self.pixels
+        tap, channel = along // pixels.channels, along % pixels.channels
+        cells, inside = self.source.cells(row.starts, split(tap, dims(pixels.op.kernel.type)[2:]))
+        index = row.image + (self.first_channel + channel) * self.strides[1]
+        for cell, step in zip(cells, self.strides[2:], strict=True):
+            index = index + cell * step
+        return index, row.exists and inside
 
-    def _places(self, step: SSAValue) -> list[tuple[SSAValue, SSAValue | None]]:
+    @kernel
+    def _places(self, step: Value) -> list[tuple[Value, bool]]:
         """For each line of this thread the index in the input, and whether it may be read."""
-        k, pixels, depth = self.k, self.pixels, self.tile.width
-        along = k.add(k.mul(step, depth), self.column)
-        within = None if pixels.depth % depth == 0 else k.compare("slt", along, pixels.depth)
+        along, depth = step * self.tile.width + self.column, self.pixels.depth
+        within = depth % self.tile.width == 0 or along < depth
         cells = [self._cell(row, along) for row in self.rows]
-        return [(index, k.both(within, inside)) for index, inside in cells]
+        return [(index, within and inside) for index, inside in cells]
 
-    def _target(self, stage: SSAValue | int, line: int) -> SSAValue:
-        return self.tile.at(self.k, stage, self.k.add(self.line, line), self.column)
-
-    def start(self, step: SSAValue, stage: SSAValue | int) -> None:
-        k, wide = self.k, self.pixels.wide
+    @kernel
+    def start(self, step: Value, stage: Index) -> None:
+        tile, wide = self.tile, self.pixels.wide
         for line, (index, inside) in zip(self.lines, self._places(step), strict=True):
-            valid = None if inside is None else k.select(inside, wide, 0)
-            target = self._target(stage, line)
-            k.insert(CopyAsyncOp(self.buffer, index, self.tile.buffer, target, wide, valid))
+            valid = count_where(inside, wide)
+            target = tile.at(self.k, stage, self.line + line, self.column)
+            copy_async(self.buffer, index, tile.buffer, target, wide, valid)
 
-    def fetch(self, step: SSAValue, wanted: SSAValue | None) -> list[SSAValue]:
-        k, wide = self.k, self.pixels.wide
-        fragments: list[SSAValue] = []
+    @kernel
+    def fetch(self, step: Value, wanted: bool) -> list[Value]:
+        wide, fragments = self.pixels.wide, list[Value]()
         for index, inside in self._places(step):
-            both = k.both(inside, wanted)
-            valid = None if both is None else k.select(both, wide, 0)
-            read = LoadFragmentOp(self.buffer, index, range(wide), valid=valid, wide=True)
-            fragment = k.value(read)
-            fragments.append(fragment if both is None or not self.pixels.filling else self._filled(fragment, both))
+            condition = inside and wanted
+            access = Access(static_range(wide), valid=count_where(condition, wide), wide=True)
+            fragments = [*fragments, self._filled(load_fragment(self.buffer, index, access), condition)]
         return fragments
 
-    def _filled(self, fragment: SSAValue, inside: SSAValue) -> SSAValue:
+    @kernel
+    def _filled(self, loaded: Value, inside: bool) -> Value:
         """What was read, which is zero outside of the input; there the filling is added."""
-        k = self.k
-        element = element_type(fragment)
-        more = k.select(inside, k.constant(0, element), k.constant(self.pixels.filling, element))
-        filled = MapFragmentOp([fragment, more], element, self.pixels.wide)
-        with k.inside(filled.body.block):
-            value, other = filled.body.block.args
-            k.insert(YieldOp(operands=[[k.value(arith.OrIOp(value, other))]]))
-        return k.value(filled)
+        element, filling = element_type(loaded), self.pixels.filling
+        if inside is True or not filling:
+            return loaded
+        more = constant(0, element) if inside else constant(filling, element)
 
-    def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
-        offsets = range(self.pixels.wide)
+        def either(value: Value, other: Value) -> Value:
+            return value | other
+
+        return elementwise(either, element, loaded, more)
+
+    @kernel
+    def put(self, fragments: Sequence[Value], stage: Index) -> None:
+        tile, access = self.tile, Access(static_range(self.pixels.wide), wide=True)
         for line, fragment in zip(self.lines, fragments, strict=True):
-            target = self._target(stage, line)
-            self.k.insert(StoreFragmentOp(fragment, self.tile.buffer, target, offsets, wide=True))
+            store_fragment(fragment, tile.buffer, tile.at(self.k, stage, self.line + line, self.column), access)

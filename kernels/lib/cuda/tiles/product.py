@@ -202,7 +202,7 @@ def _place(k: KernelBuilder, plan: Plan) -> Place:
     return Place(thread, plan.shape.threads, row, column, batch)
 
 
-def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: SSAValue) -> Engine:
+def _engine(k: KernelBuilder, plan: Plan, operands: Operands, thread: Value) -> Engine:
     by_depth = {"left_by_depth": operands.left_by_depth, "right_by_depth": operands.right_by_depth}
     if plan.kind is None:
         k.function.attributes["resident"] = IntegerAttr(plan.shape.resident, i64)

@@ -149,9 +149,9 @@ class TileResults:
         self.k.insert(ClusterBarrierOp())
 
 
-def keep_accumulators(k: KernelBuilder, engine: Engine, accumulators: SSAValue, tile: TileMemory) -> None:
+def keep_accumulators(k: KernelBuilder, engine: Engine, accumulators: Value, tile: TileMemory) -> None:
     """Let all threads see the accumulators."""
-    engine.keep(accumulators, tile)
+    build(k, engine.keep, accumulators, tile)
     k.insert(BarrierOp())
 
 

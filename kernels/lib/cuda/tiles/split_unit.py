@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
-from mlirt.dialects.kernel.fragment import LoadFragmentOp
 from mlirt.dialects.kernel.split_float import SplitMmaOp
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.cuda.tiles.engines import QUAD, Engine, MultiplyAdd, Share
+from mlirt.kernels.lib.cuda.tiles.engines import QUAD, Engine, MultiplyAdd, Share, share
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
 from mlirt.kernels.lib.cuda.tiles.main_loop import sum_of_products
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Value, build, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import block_is_finite
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import Access, block_is_finite, load_fragment
+from mlirt.kernels.lib.language.words import static_range
 
 _DEEP = 16  # elements of one instruction along the depth
 _BLOCK = 32  # rows, or columns, of which a lane has a quad
@@ -26,49 +25,61 @@ different banks, as lines are 4 banks apart.
 class InQuads(MultiplyAdd):
     """Each thread multiplies for itself, and has the accumulators that it has of the matrix units."""
 
-    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: Value) -> None:
         Engine.__init__(self, k, shape, thread)
-        lane, warp = k.rem(thread, 32), k.div(thread, 32)
-        self.warp_row, self.warp_column = k.rem(warp, shape.warp_rows), k.div(warp, shape.warp_rows)
-        self.quad, self.deep = k.div(lane, QUAD), k.rem(lane, QUAD)
-        rows, columns = shape.piece
-        self.rows = Share(k, rows, _BLOCK // QUAD, self.warp_row, self.quad, by_depth=True)
-        self.columns = Share(k, columns, QUAD, self.warp_column, self.deep, by_depth=True, together=2 * QUAD)
+        self.warp_row, self.warp_column, self.quad, self.deep = build(k, self._place, thread)
+        self.rows, self.columns = build(k, self._own)
+
+    @kernel
+    def _place(self, thread: Value) -> tuple[Value, ...]:
+        """A warp's row and column, and a lane's quad and place in it."""
+        lane, warp, across = thread % 32, thread // 32, self.shape.warp_rows
+        return warp % across, warp // across, lane // QUAD, lane % QUAD
+
+    @kernel
+    def _own(self) -> tuple[Share, Share]:
+        rows, columns = self.shape.piece
+        own_rows = share(rows, _BLOCK // QUAD, self.warp_row, self.quad, by_depth=True)
+        return own_rows, share(columns, QUAD, self.warp_column, self.deep, by_depth=True, together=2 * QUAD)
 
 
 class SplitMatrixUnit(InQuads):
     """The warps multiply on their matrix units; the lines of both operands go along the depth."""
 
-    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: SSAValue) -> None:
+    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: Value) -> None:
         super().__init__(k, shape, thread)
         self.tile_rows, self.tile_columns = shape.rows // shape.warp_rows, shape.columns // shape.warp_columns
-        near = k.mul(self.quad, QUAD)
-        self.left_column = k.add(k.mul(self.warp_row, self.tile_rows), near)
-        self.right_column = k.add(k.mul(self.warp_column, self.tile_columns), near)
+        self.left_column, self.right_column = build(k, self._columns)
 
-    def multiply(self, accumulators: SSAValue, left: TileMemory, right: TileMemory, stage: SSAValue | int) -> SSAValue:
-        k = self.k
-        line = k.mul(self.deep, 2)
-        left_at, right_at = left.at(k, stage, line, self.left_column), right.at(k, stage, line, self.right_column)
-        for first in range(0, self.shape.depth, _DEEP):
+    @kernel
+    def _columns(self) -> tuple[Value, Value]:
+        """The first of a lane's quads in the lines of both operands."""
+        near = self.quad * QUAD
+        return self.warp_row * self.tile_rows + near, self.warp_column * self.tile_columns + near
+
+    @kernel
+    def multiply(self, accumulators: Value, left: TileMemory, right: TileMemory, stage: Index) -> Value:
+        total, line = accumulators, self.deep * 2
+        left_at = left.at(self.k, stage, line, self.left_column)
+        right_at = right.at(self.k, stage, line, self.right_column)
+        for first in static_range(0, self.shape.depth, _DEEP):
             a = self._fragment(left, left_at, first, self.tile_rows)
             b = self._fragment(right, right_at, first, self.tile_columns)
-            accumulators = k.value(SplitMmaOp(accumulators, a, b, self.tile_rows // 16, self.tile_columns // 8))
-        return accumulators
+            total = emit(SplitMmaOp(total, a, b, self.tile_rows // 16, self.tile_columns // 8))
+        return total
 
-    def _fragment(self, tile: TileMemory, index: SSAValue, first: int, count: int) -> SSAValue:
+    @kernel
+    def _fragment(self, tile: TileMemory, index: Value, first: int, count: int) -> Value:
         offsets = [
             block + (first + line) * tile.pitch + near
-            for block in range(0, count, _BLOCK)
+            for block in static_range(0, count, _BLOCK)
             for line in _LINES
-            for near in range(QUAD)
+            for near in static_range(QUAD)
         ]
-        return self.k.value(LoadFragmentOp(tile.buffer, index, offsets, wide=True))
+        return load_fragment(tile.buffer, index, Access(offsets, wide=True))
 
 
-def exact_sum(
-    engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int
-) -> Value:
+def exact_sum(engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int) -> Value:
     """The sum of products, which threads multiply for themselves where it, or a factor, is infinite or no number."""
     k = engine.k
     total = sum_of_products(k, engine, left, right, first, steps, stages)
@@ -84,8 +95,6 @@ def _exact(
     return value_of(total)
 
 
-def _by_threads(
-    engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int
-) -> Value:
+def _by_threads(engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int) -> Value:
     plain = InQuads(engine.k, engine.shape, engine.thread)
     return sum_of_products(engine.k, plain, left, right, first, steps, stages)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.kernel.async_copy import CopyAsyncOp
 from mlirt.dialects.kernel.buffers import memory
-from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader, rounded
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Value, build, value_of
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, copy_async, count_where, load_fragment, store_fragment
+from mlirt.kernels.lib.language.words import place, split, static_range
 from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 
 
@@ -66,6 +66,15 @@ class Window:
         return self.taps * self.tiles_per_tap(depth)
 
 
+@dataclass(frozen=True)
+class _Pixel:
+    """A pixel of the result: where its image starts, where its window starts, and whether there is such a pixel."""
+
+    image: Value
+    starts: Sequence[Value]
+    exists: bool
+
+
 class WindowLoader(Loader):
     """Each thread brings every `step`-th line of one pixel, or of `wide` neighbouring ones.
 
@@ -77,151 +86,133 @@ class WindowLoader(Loader):
         k: KernelBuilder,
         window: Window,
         tile: TileMemory,
-        thread: SSAValue,
+        thread: Value,
         threads: int,
-        first: SSAValue,
-        group: SSAValue,
+        first: Value,
+        group: Value,
     ) -> None:
+        """`first` is the tile's first pixel."""
         self.k, self.window, self.tile = k, window, tile
         self.target = memory(tile.buffer).get_element_type()
         self.is_async = window.wide * byte_width(window.element) >= 4 and not window.is_rounded
-        across = tile.width // window.wide
-        self.step = threads // across
+        self.step = threads // (tile.width // window.wide)
         self.count = tile.lines // self.step
-        self.line, self.column = k.div(thread, across), k.mul(k.rem(thread, across), window.wide)
-        self.buffer = k.buffer(window.op.input)
-        self.strides = k.strides(window.op.input)
+        self.buffer, self.strides = k.buffer(window.op.input), k.strides(window.op.input)
         self.source = ConvolutionOperands(k, window.op)
-        self.first_channel = k.mul(group, window.channels)
-        self._find_pixel(k.add(first, self.column))
+        self.line, self.column, self.first_channel, self.pixel = build(k, self._place, thread, first, group)
 
-    def _find_pixel(self, column: SSAValue) -> None:
-        """The image of a column, where its window starts, and whether there is such a column (None: always)."""
-        k, window = self.k, self.window
-        batch = dims(window.op.output.type)[0]
+    @kernel
+    def _place(self, thread: Value, first: Value, group: Value) -> tuple[Value, Value, Value, _Pixel]:
+        """The first line and column of a thread, its first channel, and its pixel."""
+        window, across = self.window, self.tile.width // self.window.wide
+        line, column = thread // across, thread % across * window.wide
+        return line, column, group * window.channels, self._pixel(first + column)
+
+    @kernel
+    def _pixel(self, column: Value) -> _Pixel:
+        window, k = self.window, self.k
+        batch, _, *sizes = dims(window.op.output.type)
         columns = batch * window.pixels
-        whole = isinstance(columns, int) and columns % self.tile.width == 0
-        self.exists = None if whole else k.compare("slt", column, k.size(columns))
-        pixels = k.size(window.pixels)
-        image = k.constant(0) if batch == 1 else k.div(column, pixels)
-        pixel = value_of(column) if batch == 1 else k.rem(column, pixels)
-        self.image_offset = k.mul(image, self.strides[0])
-        if window.wide > 1:
-            self.image_offset = k.add(self.image_offset, pixel)
-            self.starts = list[Value]()
-            return
-        positions = list[Value]()
-        sizes = dims(window.op.output.type)[2:]
-        for size in reversed(sizes[1:]):
-            extent = k.size(size)
-            positions.append(k.rem(pixel, extent))
-            pixel = k.div(pixel, extent)
-        self.starts = build(k, self.source.starts, [image, image, pixel, *reversed(positions)])
-
-    def _tap(self, tap: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-        """Where the cell of a tap lies relative to the channel, and whether it is inside (None: always)."""
-        k = self.k
+        exists = (isinstance(columns, int) and columns % self.tile.width == 0) or column < value_of(k.size(columns))
+        pixels, image, pixel = value_of(k.size(window.pixels)), place(0), column
+        if batch != 1:
+            image, pixel = column // pixels, column % pixels
+        offset = image * self.strides[0]
         if self.window.wide > 1:
-            return self.image_offset, self.exists
-        taps = list[Value]()
-        sizes = dims(self.window.op.kernel.type)[2:]
-        for size in reversed(sizes[1:]):
-            taps.append(k.rem(tap, k.size(size)))
-            tap = k.div(tap, k.size(size))
-        cells, inside = build(k, self.source.cells, self.starts, [value_of(tap), *reversed(taps)])
-        offset = self.image_offset
-        for cell, stride in zip(cells, self.strides[2:], strict=True):
-            offset = k.add(offset, k.mul(cell, stride))
-        return offset, k.both(self.exists, inside)
+            return _Pixel(offset + pixel, [], exists)
+        return _Pixel(offset, self.source.starts([image, image, *split(pixel, sizes)]), exists)
 
-    def _lines(self, step: SSAValue) -> list[tuple[SSAValue, SSAValue | None]]:
-        """(index in the input, whether it exists) of each line of this thread."""
-        return self._flat_lines(step) if self.window.is_flat else self._tap_lines(step)
+    @kernel
+    def _cell(self, tap: Value) -> tuple[Value, bool]:
+        """Where the cell of a tap lies relative to the channel, and whether it is inside."""
+        pixel = self.pixel
+        if self.window.wide > 1:
+            return pixel.image, pixel.exists
+        cells, inside = self.source.cells(pixel.starts, split(tap, dims(self.window.op.kernel.type)[2:]))
+        offset = pixel.image
+        for cell, step in zip(cells, self.strides[2:], strict=True):
+            offset = offset + cell * step
+        return offset, pixel.exists and inside
 
-    def _flat_lines(self, step: SSAValue) -> list[tuple[SSAValue, SSAValue | None]]:
-        k, window, depth = self.k, self.window, self.tile.lines
+    @kernel
+    def _flat_lines(self, step: Value) -> list[tuple[Value, bool]]:
+        """The index in the input of each line of this thread, and whether it exists."""
+        window, found = self.window, list[tuple[Value, bool]]()
         total = window.channels * window.taps
-        found: list[tuple[SSAValue, SSAValue | None]] = []
-        for number in range(self.count):
-            line = k.add(k.add(k.mul(step, depth), self.line), number * self.step)
-            offset, valid = self._tap(k.div(line, window.channels))
-            channel = k.add(self.first_channel, k.rem(line, window.channels))
-            if total % depth:
-                valid = k.both(valid, k.compare("slt", line, total))
-            found.append((k.add(offset, k.mul(channel, self.strides[1])), valid))
+        for number in static_range(self.count):
+            line = step * self.tile.lines + self.line + number * self.step
+            offset, inside = self._cell(line // window.channels)
+            channel = self.first_channel + line % window.channels
+            exists = inside and (total % self.tile.lines == 0 or line < total)
+            found = [*found, (offset + channel * self.strides[1], exists)]
         return found
 
-    def _channel(self, step: SSAValue) -> tuple[SSAValue, SSAValue]:
+    @kernel
+    def _channel(self, step: Value) -> tuple[Value, Value]:
         """The tap of a step, and the first channel (of the group) of this thread."""
-        k, per_tap = self.k, self.window.tiles_per_tap(self.tile.lines)
-        one = self.window.taps == 1
-        tap = k.constant(0) if one else k.div(step, per_tap)
-        block = step if one else k.rem(step, per_tap)
-        return tap, k.add(k.mul(block, self.tile.lines), self.line)
+        lines, per_tap = self.tile.lines, self.window.tiles_per_tap(self.tile.lines)
+        if self.window.taps == 1:
+            return place(0), step * lines + self.line
+        return step // per_tap, step % per_tap * lines + self.line
 
-    def _tap_lines(self, step: SSAValue) -> list[tuple[SSAValue, SSAValue | None]]:
-        k, window = self.k, self.window
+    @kernel
+    def _tap_lines(self, step: Value) -> list[tuple[Value, bool]]:
+        """As `_flat_lines`, where a tile has lines of one tap."""
+        channels, found = self.window.channels, list[tuple[Value, bool]]()
         tap, channel = self._channel(step)
-        offset, inside = self._tap(tap)
-        found: list[tuple[SSAValue, SSAValue | None]] = []
-        for number in range(self.count):
-            here = k.add(channel, number * self.step)
-            valid = inside
-            if window.channels % self.tile.lines:
-                valid = k.both(valid, k.compare("slt", here, window.channels))
-            found.append((k.add(offset, k.mul(k.add(self.first_channel, here), self.strides[1])), valid))
+        offset, inside = self._cell(tap)
+        for number in static_range(self.count):
+            here = channel + number * self.step
+            exists = inside and (channels % self.tile.lines == 0 or here < channels)
+            found = [*found, (offset + (self.first_channel + here) * self.strides[1], exists)]
         return found
 
-    def start(self, step: SSAValue, stage: SSAValue | int) -> None:
-        k, wide = self.k, self.window.wide
-        for number, (index, valid) in enumerate(self._lines(step)):
-            line = k.add(self.line, number * self.step)
-            target = self.tile.at(k, stage, line, self.column)
-            count = None if valid is None else k.select(valid, wide, 0)
-            k.insert(CopyAsyncOp(self.buffer, index, self.tile.buffer, target, wide, count))
+    @kernel
+    def start(self, step: Value, stage: Index) -> None:
+        wide, tile = self.window.wide, self.tile
+        lines = self._flat_lines(step) if self.window.is_flat else self._tap_lines(step)
+        for number, (index, exists) in enumerate(lines):
+            target = tile.at(self.k, stage, self.line + number * self.step, self.column)
+            copy_async(self.buffer, index, tile.buffer, target, wide, count_where(exists, wide))
 
-    def fetch(self, step: SSAValue, wanted: SSAValue | None) -> list[SSAValue]:
-        k = self.k
+    @kernel
+    def fetch(self, step: Value, wanted: bool) -> list[Value]:
         if not self.window.is_flat:
             return [self._fetch_tap(step, wanted)]
-        fragments: list[SSAValue] = []
-        for index, valid in self._flat_lines(step):
-            both = k.both(valid, wanted)
-            count = None if both is None else k.select(both, 1, 0)
-            fragments.append(self._rounded(LoadFragmentOp(self.buffer, index, [0], valid=count)))
+        fragments = list[Value]()
+        for index, exists in self._flat_lines(step):
+            access = Access([0], valid=count_where(exists and wanted, 1))
+            fragments = [*fragments, rounded(load_fragment(self.buffer, index, access), self.target)]
         return fragments
 
-    def _fetch_tap(self, step: SSAValue, wanted: SSAValue | None) -> SSAValue:
+    @kernel
+    def _fetch_tap(self, step: Value, wanted: bool) -> Value:
         """All lines of this thread at once: they are channels of one cell."""
-        k, window, stride = self.k, self.window, self.strides[1]
+        channels, stride, apart, valid = self.window.channels, self.strides[1], self.step, None
         tap, channel = self._channel(step)
-        offset, inside = self._tap(tap)
-        index = k.add(offset, k.mul(k.add(self.first_channel, channel), stride))
-        valid: SSAValue | int | None = None
-        if window.channels % self.tile.lines:
-            valid = k.div(k.max(k.add(k.sub(k.constant(window.channels), channel), self.step - 1), 0), self.step)
-        condition = k.both(inside, wanted)
-        if condition is not None:
-            valid = k.select(condition, self.count if valid is None else valid, 0)
-        count = None if valid is None else k.index(valid)
-        lines = [number * self.step for number in range(self.count)]
+        offset, inside = self._cell(tap)
+        index = offset + (self.first_channel + channel) * stride
+        if channels % self.tile.lines:
+            valid = max(channels - channel + (apart - 1), 0) // apart
+        condition = inside and wanted
+        if condition is not True:
+            valid = (self.count if valid is None else valid) if condition else 0
+        lines = [number * apart for number in static_range(self.count)]
         if isinstance(stride, int):
-            return self._rounded(LoadFragmentOp(self.buffer, index, [line * stride for line in lines], valid=count))
-        return self._rounded(LoadFragmentOp(self.buffer, index, lines, stride=stride, valid=count))
+            access = Access([line * stride for line in lines], valid=valid)
+        else:
+            access = Access(lines, stride, valid)
+        return rounded(load_fragment(self.buffer, index, access), self.target)
 
-    def _rounded(self, read: LoadFragmentOp) -> SSAValue:
-        return rounded(self.k, self.k.value(read), self.target)
-
-    def put(self, fragments: Sequence[SSAValue], stage: SSAValue | int) -> None:
-        k, tile = self.k, self.tile
-        start = tile.at(k, stage, self.line, self.column)
-        pitch = self.step * tile.pitch
+    @kernel
+    def put(self, fragments: Sequence[Value], stage: Index) -> None:
+        tile, pitch = self.tile, self.step * self.tile.pitch
+        start = tile.at(self.k, stage, self.line, self.column)
         if not self.window.is_flat:
-            offsets = [number * pitch for number in range(self.count)]
-            k.insert(StoreFragmentOp(fragments[0], tile.buffer, start, offsets))
-            return
-        for number, fragment in enumerate(fragments):
-            k.insert(StoreFragmentOp(fragment, tile.buffer, start, [number * pitch]))
+            store_fragment(fragments[0], tile.buffer, start, Access([n * pitch for n in static_range(self.count)]))
+        else:
+            for number, fragment in enumerate(fragments):
+                store_fragment(fragment, tile.buffer, start, Access([number * pitch]))
 
 
 def column_count(op: ConvolutionOp) -> Dim:

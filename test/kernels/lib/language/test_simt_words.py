@@ -13,6 +13,9 @@ from mlirt.kernels.lib.language import Value, kernel
 from mlirt.kernels.lib.language.simt_words import (
     Access,
     block_id,
+    commit_copies,
+    copy_async,
+    count_where,
     element_at,
     elementwise,
     fragment,
@@ -22,6 +25,7 @@ from mlirt.kernels.lib.language.simt_words import (
     store_fragment,
     sync_threads,
     thread_id,
+    wait_for_copies,
 )
 from mlirt.kernels.lib.language.words import static_range
 
@@ -92,3 +96,24 @@ def test_names_of_threads_and_memory_are_in_the_text() -> None:
     text = text_of(read(first, MEMORY, MEMORY, target="cuda"))
     assert "%thread = kernel.thread_id" in text
     assert "%tile = kernel.shared" in text
+
+
+def test_asynchronous_copies_fill_up_with_zeros() -> None:
+    @kernel
+    def copies(x: Value, y: Value) -> None:
+        thread = thread_id()
+        shared = shared_memory("shared", 2 * _WARP, f32)
+        copy_async(x, thread, shared, thread, 1, count_where(thread < 5, 1))
+        copy_async(x, thread, shared, thread, 1, count_where(True, 1), (_WARP, _WARP))
+        commit_copies()
+        wait_for_copies(0)
+        sync_threads()
+        y[thread], y[thread + _WARP] = shared[thread], shared[thread + _WARP]
+
+    y, x = _run(copies, 2 * _WARP)
+    assert np.array_equal(y, np.where((np.arange(2 * _WARP) < 5) | (np.arange(2 * _WARP) >= _WARP), x, 0))
+
+
+def test_what_is_known_needs_no_count() -> None:
+    assert count_where(True, 4) is None
+    assert count_where(False, 4) == 0

@@ -25,6 +25,7 @@ from mlirt.kernels.lib.language.words import (
     place,
     prod,
     round_even,
+    split,
     static_range,
 )
 
@@ -187,3 +188,19 @@ def test_lists_of_values_of_the_run_are_joined_as_python_does() -> None:
     y = np.zeros(6, np.float32)
     run(read(joined, MEMORY, INDEX), y, 3)
     assert y.tolist() == [8.0, 0.0, 0.0, 12.0, 7.0, 9.0]
+
+
+@pytest.mark.parametrize("sizes", [(7,), (3, 4), (2, 1, 5)])
+def test_indices_of_a_number_in_a_box(sizes: tuple[int, ...]) -> None:
+    @kernel
+    def indices(y: Value, number: Value) -> None:
+        for axis, index in enumerate(split(number, sizes)):
+            y[index] = 1.0 + axis
+
+    made = read(indices, MEMORY, INDEX, target="cuda")
+    for number in range(int(np.prod(sizes))):
+        y, want = np.zeros(8, np.float32), np.zeros(8, np.float32)
+        run(made, y, number)
+        for axis, index in enumerate(np.unravel_index(number, sizes)):
+            want[index] = 1.0 + axis
+        assert np.array_equal(y, want)

@@ -14,13 +14,14 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.blocked_layout import blocked
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.fused.reduction import ReductionKind, ReductionOp
+from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
@@ -86,7 +87,7 @@ def _softmax(network: Network) -> list[SSAValue]:
 
 def _reduction(network: Network) -> list[SSAValue]:
     op = ReductionOp(
-        ReductionKind.ADD,
+        ReduceKind.ADD,
         [_transposed(network)],
         [access("d0", "d1", "d4", "d5")],
         [dim("h"), 5],
