@@ -19,6 +19,7 @@ from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.sources import WindowSource
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -34,7 +35,7 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     rows = None if kind is None or work is None else RowCopy.of(op, kind)
     if rows is None:
         return {}
-    copying = wgmma_rows.copy_cost(rows, lowering)
+    copying = wgmma_rows.copy_cost(rows, lowering) + runs_cost(op, lowering)
     return {name: cost + copying for name, cost in estimates_of(work).items()}
 
 
