@@ -11,6 +11,12 @@ buffers that the launches for the CPU are given, over those of inputs, weights a
 the CPU is timed against eager PyTorch and torch.compile, with as many threads as each takes by itself; the picture
 shows the ratios. Needs PyTorch.
 
+    python bench/fusion.py FOLDER --count [--precision fp32,fp16] [--full] [--remarks]
+
+Launches for a GPU, and the bytes that they move over those of inputs, weights and outputs, counted behind the passes:
+nothing is compiled and nothing runs, so that it takes two seconds a module. In fp16 the module is in half precision, as
+with `--gpu`. `--remarks` prints for modules of more than two launches what passes declined, and why.
+
     python bench/fusion.py FOLDER --gpu [--precision fp32,fp16] [--jobs 14] [--time-limit SECONDS] [--rows FILE.jsonl]
 
 On a machine with an NVIDIA GPU: all modules at the sizes of their files, in float32 as PyTorch computes it without
@@ -58,6 +64,9 @@ def main() -> None:
     if options.gpu or options.build_only:
         _on_gpu(paths, options)
         return
+    if options.count:
+        _counted(paths, options)
+        return
     found: dict[str, Found] = {}
     for path in paths:
         targets = options.targets.split(",")
@@ -74,6 +83,27 @@ def main() -> None:
     print("\n".join(summary(launches, ratios)))
     if options.picture is not None and ratios:
         options.picture.write_text(picture(ratios), encoding="utf-8")
+
+
+def _counted(paths: Sequence[Path], options: argparse.Namespace) -> None:
+    """A line a module and precision, and the table."""
+    from fusion_launches import WANTED_LAUNCHES, Counted, count, table
+
+    rows: list[Counted] = []
+    for path, precision in [(path, one) for path in paths for one in options.precision.split(",")]:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                row = count(path, precision, reduced=not options.full, explained=options.remarks)
+        except Exception as error:  # of the module, of its export or of the build
+            why = " ".join(str(error).split())[:160]
+            print(f"{path.stem[:48]:48} {precision} {type(error).__name__}: {why}", flush=True)
+            continue
+        rows.append(row)
+        print(row.line(), flush=True)
+        if len(row.kernels) > WANTED_LAUNCHES and row.remarks:
+            print(row.remarks, flush=True)
+    print("\n".join(table(rows)))
 
 
 def _on_gpu(paths: Sequence[Path], options: argparse.Namespace) -> None:
@@ -171,6 +201,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="sizes as the files have them")
     parser.add_argument("--targets", default="cpu,cuda")
     parser.add_argument("--precision", default="fp32", help="of plans for cuda, as rt-opt takes it")
+    parser.add_argument("--count", action="store_true", help="launches for a GPU behind the passes, no code")
+    parser.add_argument("--remarks", action="store_true", help="what passes declined, of --count")
     parser.add_argument("--gpu", action="store_true", help="run and measure on a GPU")
     parser.add_argument("--build-only", action="store_true", help="as --gpu, but build alone; reduced without --full")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) - 2), help="processes of --gpu")

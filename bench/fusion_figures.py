@@ -9,13 +9,13 @@ from __future__ import annotations
 import html
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from mlirt.dialects.kernel.worker import PARTS
 from mlirt.runtime.expressions import evaluate
-from mlirt.runtime.manifest import Buffer, BufferArgument, Manifest
+from mlirt.runtime.manifest import Buffer, BufferArgument, Manifest, MapArgument
 
 _WIDTH, _LINE, _LABELS = 900, 18, 330
 _WORKERS = 2
@@ -28,9 +28,18 @@ def moved_and_least(manifest: Manifest) -> tuple[int, int]:
     For plans whose sizes depend on nothing but the number of workers: two are assumed. A buffer counts whole where a
     launch touches a part of it.
     """
-    given = [{one.buffer for one in launch.args if isinstance(one, BufferArgument)} for launch in manifest.launches]
-    moved = sum(_size(manifest.buffers[index]) for buffers in given for index in buffers)
-    return moved, sum(_size(one) for one in manifest.buffers if one.kind != "arena" and one.view_of is None)
+    given = [
+        {one.buffer for one in launch.args if isinstance(one, BufferArgument | MapArgument)}
+        for launch in manifest.launches
+    ]
+    borders = [one.kind != "arena" and one.view_of is None for one in manifest.buffers]
+    return bytes_moved(given, [_size(one) for one in manifest.buffers], borders)
+
+
+def bytes_moved(launches: Iterable[Iterable[int]], sizes: Sequence[int], borders: Sequence[bool]) -> tuple[int, int]:
+    """The bytes of the buffers of each launch, and those of all buffers at the borders of the plan."""
+    moved = sum(sizes[index] for buffers in launches for index in buffers)
+    return moved, sum(size for size, is_border in zip(sizes, borders, strict=True) if is_border)
 
 
 def _size(buffer: Buffer) -> int:

@@ -104,6 +104,8 @@ PHASES = (
                 "fold-scale-into-convolution", "batch normalization becomes weights while convolutions are still layers"
             ),
             Step("fuse-padding-convolution", "explicit zero padding becomes the convolution's own"),
+            Step("fold-pooling-into-convolution", "means of results are results of larger windows, scales and all"),
+            Step("move-sums-before-products", "scales and paddings are in the weights, whose columns are added"),
             Step("fuse-sibling-convolutions", "convolutions of one input become one, before each grows an epilogue"),
             Step("convert-patches-to-product", "weights have all factors; moves may meet other moves", "cuda"),
             Step("canonicalize", "moved and folded layers leave new identities"),

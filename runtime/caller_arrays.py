@@ -34,17 +34,36 @@ class InputPlace:
     def __init__(self, patch: Patch, align: int, staged: np.ndarray | None) -> None:
         self._patch, self._align = patch, align
         self.staged = staged
+        self._own = 0
         if staged is not None:
-            patch.point_at(address_of(staged))
+            self._own = address_of(staged)
+            patch.point_at(self._own)
+        self.is_lent = False
+        """Whether kernels read memory of the caller's in the place of the copy."""
 
     @property
     def nbytes(self) -> int:
         """What it holds besides the caller's array."""
         return self._patch.nbytes + (0 if self.staged is None else self.staged.nbytes)
 
+    def lend(self, address: int) -> bool:
+        """Let kernels read what lies at an address, and is as an array that fits; False where it is not aligned."""
+        if address % self._align:
+            return False
+        self._patch.point_at(address)
+        self.is_lent = self.staged is not None
+        return True
+
+    def give_back(self) -> None:
+        """Let kernels read the copy again."""
+        self._patch.point_at(self._own)
+        self.is_lent = False
+
     def take(self, array: np.ndarray, address: int | None = None) -> np.ndarray:
         """Let kernels read an array, whose address may be known; the one that they read is returned."""
         if self.staged is not None:
+            if self.is_lent:
+                self.give_back()
             self.staged[...] = array
             return self.staged
         address = address or address_of(array)

@@ -293,20 +293,32 @@ class Engine:
         """
         if self._listener is not None:
             return self._heard(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
-        if timeout is None and not self._has_formats:
-            if CALLERS.are_many or get_ident() != CALLERS.last:
-                CALLERS.come()
-            short = self.context.short
-            if short is not None:
-                found = short(feeds, outputs) if short.is_brief else self._short_in_turn(feeds, outputs)
-                if found is not None:
-                    return found
-                other = self.context.short_of_others(feeds)
-                if other is not None and other.is_brief:
-                    found = other(feeds, outputs)
-                    if found is not None:
-                        return found
+        if timeout is None:
+            found = self.run_short(feeds, outputs)
+            if found is not None:
+                return found
         return self._run(feeds, outputs or {}, None if timeout is None else StopRequest(timeout), sequence)
+
+    def run_short(
+        self, feeds: Mapping[str, Any], outputs: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray] | None:
+        """What `run` gives, where that comes down to one call on arrays and tensors that are right as they are.
+
+        Else None, with nothing done: `run` says what is wrong, or goes the long way.
+        """
+        if self._listener is not None or self._has_formats:
+            return None
+        if CALLERS.are_many or get_ident() != CALLERS.last:
+            CALLERS.come()
+        context = self.context
+        short = context.short
+        if short is None:
+            return None
+        found = short(feeds, outputs) if short.is_brief else self._short_in_turn(feeds, outputs)
+        if found is not None:
+            return found
+        other = context.short_of_others(feeds)
+        return other(feeds, outputs) if other is not None and other.is_brief else None
 
     def _short_in_turn(
         self, feeds: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray] | None

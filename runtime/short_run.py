@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirt.runtime.caller_arrays import separate
 from mlirt.runtime.cpu_job import ShortCut
-from mlirt.runtime.lent_arrays import lent_with_address
+from mlirt.runtime.lent_arrays import address_in_place, lent_with_address
 from mlirt.runtime.python_callers import CALLERS
 from mlirt.runtime.worker_choice import BRIEF_BESIDE_OTHERS, BRIEF_SECONDS
 
@@ -71,6 +71,8 @@ class ShortRun:
             for name, dtype, shape, staged, place in self._inputs:
                 array, address = feeds[name], None
                 if type(array) is not np.ndarray:
+                    if not given and (found := address_in_place(array, dtype, shape)) and place.lend(found):
+                        continue
                     lent = lent_with_address(array)
                     if lent is None:
                         return None
@@ -78,6 +80,8 @@ class ShortRun:
                 if array.dtype is not dtype or array.shape != shape:
                     return None
                 if staged is not None:
+                    if place.is_lent:
+                        place.give_back()
                     staged[...] = array
                 elif array.flags.c_contiguous:
                     kept.append(place.take(array, address))

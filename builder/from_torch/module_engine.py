@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from mlirt.builder.from_torch.tensor_run import run_tensors
+from mlirt.builder.from_torch.tensor_run import SHARED_ELEMENTS, run_tensors
 from mlirt.errors import InvalidInputError
 from mlirt.frontend.torch.elements import array_of, tensor_of
 from mlirt.frontend.torch.importer import CallingConvention
@@ -36,9 +36,28 @@ class ModuleEngine:
         self._keeps_state = isinstance(engine, Engine) and bool(engine.states)
         self._plain = _count_of_plain(convention)
         self._single = convention.outputs[0][0] if convention.out_spec.is_leaf() else None
+        self._short = self._short_run()
+
+    def _short_run(self) -> Callable[..., dict[str, np.ndarray] | None] | None:
+        """Runs on tensors in place, of which nothing more is asked than of arrays; None where results are converted."""
+        engine = self.engine
+        if self._plain < 1 or self._keeps_state or not isinstance(engine, Engine) or engine.target != "cpu":
+            return None
+        return engine.run_short if all(one.dtype in SHARED_ELEMENTS for one in engine.outputs) else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on tensors; raises `InvalidInputError` for arguments that are not built like the example's."""
+        short = self._short
+        if short is not None and not kwargs and len(args) == self._plain:
+            for one in args:
+                if type(one) is not torch.Tensor or one.requires_grad:
+                    break
+            else:
+                found = short(dict(zip(self.convention.inputs, args, strict=True)))
+                if found is not None and self._single is not None:
+                    return torch.from_numpy(found[self._single])
+                if found is not None:
+                    return self._results({name: torch.from_numpy(array) for name, array in found.items()})
         if self._keeps_state:
             raise InvalidInputError("an engine with state is run by names: engine.run({'x': array})")
         leaves = self._plain_leaves(args, kwargs) or self._leaves(args, kwargs)
@@ -47,7 +66,10 @@ class ModuleEngine:
         if len(leaves) != self._plain:
             self._check_built_in(leaves)
         feeds = {name: _tensor(name, leaf) for name, leaf in zip(self.convention.inputs, leaves, strict=True) if name}
-        found = run_tensors(self.engine, feeds)
+        return self._results(run_tensors(self.engine, feeds))
+
+    def _results(self, found: Mapping[str, Any]) -> Any:
+        """What the module returns."""
         if self._single is not None:
             return found[self._single]
         results = [constant if name is None else found[name] for name, constant in self.convention.outputs]

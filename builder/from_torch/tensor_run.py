@@ -17,10 +17,9 @@ from mlirt.runtime.device_run import run_at_addresses
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike
 
-_OF_NUMPY = {
-    getattr(torch, name)
-    for name in ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
-}
+SHARED_ELEMENTS = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool")
+"""Element types that NumPy and PyTorch both have, by the name that both give them."""
+_OF_NUMPY = {getattr(torch, name) for name in SHARED_ELEMENTS}
 
 
 def run_tensors(engine: EngineLike, feeds: Mapping[str, Any]) -> dict[str, Any]:

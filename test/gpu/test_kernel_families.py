@@ -263,6 +263,20 @@ def test_convolutions_of_few_channels_by_warpgroups(problem: Problem) -> None:
     check(text, inputs, TOLERANCE["f16"])
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem((2, 3, 45, 43), (40, 3, 7, 7), stride=(2,), pre=(3,), post=(2, 4)),
+        Problem((2, 12, 29, 22), (24, 12, 3, 5), stride=(1, 2), pre=(1,), post=(1,), residual=True),
+    ],
+)
+def test_convolutions_of_few_channels_to_planes_by_warpgroups(problem: Problem) -> None:
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = convolution_text(problem, "f16")
+    text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_row_planes:64x64s4", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
+
+
 BYTE_WINDOWS = {
     "cuda_wgmma:64x64s3": Problem((2, 80, 19, 17), (40, 80, 3, 3), stride=(2,), pre=(1,)),
     "cuda_wgmma:64x96s3": Problem((2, 48, 19, 17), (40, 48, 3, 3), stride=(2,), pre=(1,)),

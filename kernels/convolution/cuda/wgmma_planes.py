@@ -19,6 +19,7 @@ from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda import wgmma
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.placement import Pack
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
@@ -52,29 +53,31 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """That of `cuda_wgmma`, transposed: each image is a product of its own, whose columns are its pixels."""
     work = wgmma.work(op, lowering)
-    if work is None or op.groups.value.data != 1 or not _has_planes(op, lowering):
+    if work is None or op.groups.value.data != 1 or not has_planes(op, lowering):
         return None
-    batch, pixels = (typical(one, typical_values(lowering.block)) for one in _images_and_pixels(op))
+    batch, pixels = (typical(one, typical_values(lowering.block)) for one in images_and_pixels(op))
     return replace(work, rows=work.columns, columns=pixels, batch=batch, ahead=0)
 
 
-def _images_and_pixels(op: ConvolutionOp) -> tuple[Dim, Dim]:
+def images_and_pixels(op: ConvolutionOp) -> tuple[Dim, Dim]:
+    """The images of the result, and the pixels of each."""
     batch, _, *spatial = dims(op.output.type)
     return batch, product(spatial)
 
 
-def _shape(op: ConvolutionOp) -> ResultShape:
+def shape_of(op: ConvolutionOp) -> ResultShape:
+    """Each image a product of its own, with channels as rows and pixels as columns."""
     return ResultShape((0,), (1,), tuple(range(2, rank(op.output.type))))
 
 
-def _has_planes(op: ConvolutionOp, lowering: Lowering) -> bool:
+def has_planes(op: ConvolutionOp, lowering: Lowering) -> bool:
     """Whether the pixels of a channel are neighbours, and begin where several can be accessed at once."""
     steps, width = lowering.placements[op.output].strides, byte_width(element_of(op.output.type))
-    _, pixels = _images_and_pixels(op)
+    _, pixels = images_and_pixels(op)
     starts = [lowering.placements[op.output].offset, steps[0] * width, steps[1] * width, pixels * width]
     aligned = all(is_multiple(one, _MIN_PIECE) for one in starts)
     is_planar = aligned and steps[-1] == 1 and steps[1] != 1 and isinstance(pixels, int)
-    return is_planar and is_joined(op, _shape(op), lowering)
+    return is_planar and is_joined(op, shape_of(op), lowering)
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
@@ -82,17 +85,17 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     assert kind is not None
     assert weights is not None
     k = lowering.kernel("convolution")
-    epilogue = RowEpilogue(k, op, _shape(op), lowering)
-    left = _channels(k, op.kernel, tile.rows, kind, lowering)
+    epilogue = RowEpilogue(k, op, shape_of(op), lowering)
+    left = channels(k, op.kernel, partial(wgmma.packed_by_taps, kind.depth), tile.rows, kind, lowering)
     right = _pixels(k, op, wgmma.images_of(op, lowering), tile.columns, kind)
-    batch, pixels = _images_and_pixels(op)
+    batch, pixels = images_and_pixels(op)
     sizes = GroupSizes(weights.shape[0], pixels, (batch,), wgmma.depth_steps(weights.shape, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
-def _channels(k: KernelBuilder, kernel: SSAValue, rows: int, kind: Kind, lowering: Lowering) -> Source:
-    """Weights as `[output channel, depth]`."""
-    packed = lowering.packed(kernel, partial(wgmma.packed_by_taps, kind.depth))
+def channels(k: KernelBuilder, kernel: SSAValue, pack: Pack, rows: int, kind: Kind, lowering: Lowering) -> Source:
+    """Weights, which `pack` brings to `[output channel, depth]`, as rows: so many of a tile."""
+    packed = lowering.packed(kernel, pack)
     buffer, shape = lowering.placements.new_weight(packed, "packed"), packed.array.shape
     memory = MappedMemory(buffer, kind.element, 0, shape, (shape[-1], 1))
     return MatrixSource(k, memory, rows, (), by_depth=False, known=True, line=kind.line)

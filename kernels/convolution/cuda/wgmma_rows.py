@@ -53,7 +53,7 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     if rows is None:
         return {}
     copying = copy_cost(rows, lowering) + planes_cost(op, lowering)
-    return {name: cost + copying for name, cost in estimates_of(_work(op, lowering)).items()}
+    return {name: cost + copying for name, cost in estimates_of(work(op, lowering)).items()}
 
 
 def copy_cost(rows: RowCopy, lowering: Lowering) -> float:
@@ -63,14 +63,14 @@ def copy_cost(rows: RowCopy, lowering: Lowering) -> float:
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
-    tile = tile_of(_work(op, lowering), lowering.choice(op))
+    tile = tile_of(work(op, lowering), lowering.choice(op))
     if tile is None:
         return False
     _build(op, tile, lowering)
     return True
 
 
-def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
+def work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
     kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
     if (
@@ -93,7 +93,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
         pixels,
         weights.shape[0],
         1,
-        _steps(rows),
+        steps(rows),
         True,
         extras=large_extras(op),
         operations=scalar_operations(op),
@@ -118,10 +118,10 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     epilogue = RowEpilogue(k, op, shape, lowering, width)
     left = WindowSource(k, rows.as_images(op, buffer), tile.rows, rows.window(op), rows.kind.line)
     right = filters(k, op.kernel, rows.packed, rows.kind, lowering, (tile.columns, width))
-    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), _steps(rows))
+    sizes = GroupSizes(pixels_of(op), weights.shape[0], (), steps(rows))
     GroupProduct(k, tile, sizes, rows.kind, (left, right), epilogue).build(op)
 
 
-def _steps(rows: RowCopy) -> int:
+def steps(rows: RowCopy) -> int:
     """Tiles along the depth."""
     return rows.line // rows.kind.depth * rows.lines

@@ -79,11 +79,16 @@ class Costs:
 
         Warpgroups that have channels as rows write runs of planes, where these begin at whole words.
         """
+        runs = self._runs_of_planes(op)
+        return self.reordered(op) if runs is None else runs
+
+    def _runs_of_planes(self, op: ConvolutionOp) -> float | None:
+        """What warpgroups whose rows are channels pay on top for runs of planes; None where there is no such kernel."""
         of, kernel = op.output.type, byte_width(element_of(op.kernel.type))
         starts = self.number(product(dims(of)[2:])) * byte_width(element_of(of))
         is_plain = op.groups.value.data == 1 and not op.transposed.value.data
         if not self.has_warpgroups or not is_plain or kernel > _HALF or starts % _WORD:
-            return self.reordered(op)
+            return None
         return (_RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS) * self.moved(of)
 
     def _has_odd_rows(self, of: Attribute) -> bool:
@@ -124,7 +129,11 @@ class Costs:
         """What a convolution of a few channels by warpgroups pays on top for planes of channels."""
         of = op.output.type
         is_lost = self._has_odd_rows(of) and not self._is_kept(of) and not op.transposed.value.data
-        return _LOST_LONG_PARTS * self.moved(of) if self.has_warpgroups and is_lost else 0.0
+        if not self.has_warpgroups or not is_lost:
+            return 0.0
+        lost, is_rounded = _LOST_LONG_PARTS * self.moved(of), element_of(op.input.type) != element_of(op.kernel.type)
+        runs = None if is_rounded else self._runs_of_planes(op)  # behind a launch that lays out the rows of the windows
+        return lost if runs is None else runs
 
     def laid_out_rows(self, op: ConvolutionOp) -> float:
         """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows.

@@ -14,8 +14,10 @@ import pytest
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch")
 
 import mlirt  # noqa: E402
+from mlirt.builder.from_torch import module_engine  # noqa: E402
 from mlirt.builder.from_torch.tensor_run import run_tensors  # noqa: E402
 from mlirt.errors import InvalidInputError  # noqa: E402
+from mlirt.runtime.lent_arrays import address_in_place  # noqa: E402
 from mlirt.runtime.tensor_exchange import host_array  # noqa: E402
 
 KINDS = "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 bool".split()
@@ -61,3 +63,82 @@ def test_wrong_type_is_named(engine: Any) -> None:
 def test_tensor_on_another_device_is_named(engine: Any) -> None:
     with pytest.raises(InvalidInputError, match="input 'input'"):
         engine.run({"input": torch.zeros(2, 4, device="meta")})
+
+
+def _others(x: Any) -> dict[str, Any]:
+    class Own(torch.Tensor):
+        pass
+
+    return {
+        "transposed": torch.randn(4, 2).T,
+        "another shape": torch.randn(4, 2),
+        "another type": x.double(),
+        "gradients": torch.randn(2, 4, requires_grad=True),
+        "negated": torch.view_as_complex(torch.randn(2, 4, 2)).conj().imag,
+        "sparse": x.to_sparse(),
+        "of a subclass": x.as_subclass(Own),
+        "nowhere": x.to("meta"),
+        "an array": x.numpy(),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(_others(torch.zeros(2, 4))))
+def test_only_what_lies_as_an_array_does_is_read_in_place(kind: str) -> None:
+    dtype, x = np.dtype("float32"), torch.randn(2, 4)
+    assert address_in_place(x, dtype, (2, 4)) == x.data_ptr()
+    assert address_in_place(_others(x)[kind], dtype, (2, 4)) is None
+
+
+def test_nothing_is_not_read() -> None:
+    assert address_in_place(torch.zeros(0, 4), np.dtype("float32"), (0, 4)) is None
+
+
+@pytest.mark.parametrize("rows", [2, 500])
+def test_tensors_and_arrays_by_turns(rows: int) -> None:
+    """Small arrays are copied for the kernels, which read tensors where they lie."""
+    module = torch.nn.Linear(4, 3)
+    made: Any = mlirt.compile(module, (torch.randn(rows, 4),), target="cpu")
+    for number in range(24):
+        x = torch.randn(rows, 4)
+        given = x.numpy() if number % 3 else x
+        with torch.no_grad():
+            found = made.engine.run({"input": given})["output"]
+            np.testing.assert_allclose(found, module(x).numpy(), atol=1e-5)
+        del given, x
+        torch.randn(rows, 4)  # where the last one was
+
+
+def _the_long_way(engine: Any, feeds: Any) -> None:
+    pytest.fail("a call is one run")
+
+
+def test_calls_after_the_first_are_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = torch.nn.Linear(4, 3)
+    made: Any = mlirt.compile(module, (torch.randn(2, 4),), target="cpu")
+    with torch.no_grad():
+        made(torch.randn(2, 4))
+        monkeypatch.setattr(module_engine, "run_tensors", _the_long_way)
+        x = torch.randn(2, 4)
+        first = made(x)
+        torch.testing.assert_close(first, module(x), atol=1e-5, rtol=0)
+        kept = first.clone()
+        made(torch.randn(2, 4))
+        assert first.equal(kept)  # results are fresh
+
+
+def test_the_long_way_is_left_for_the_rest() -> None:
+    module = torch.nn.Linear(4, 3)
+    made: Any = mlirt.compile(module, (torch.randn(2, 4),), target="cpu")
+    x = torch.randn(2, 4)
+    made(x)
+    for given in (x.clone().requires_grad_(), torch.nn.Parameter(x), x.T.contiguous().T):
+        with torch.no_grad():
+            torch.testing.assert_close(made(given), module(x), atol=1e-5, rtol=0)
+    with pytest.raises(InvalidInputError, match="no gradients"):
+        made(x.clone().requires_grad_())
+    with pytest.raises(InvalidInputError, match="expected data type float32, got float64"):
+        made(x.double())
+    with pytest.raises(InvalidInputError, match="shape"):
+        made(torch.randn(3, 4))
+    with pytest.raises(InvalidInputError, match="expected a tensor"):
+        made(x.numpy())

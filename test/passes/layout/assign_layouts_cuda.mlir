@@ -279,3 +279,35 @@ func.func @groups_of_floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32
   }
   func.return %a : tensor<8x64x56x56xf32>
 }
+
+// -----
+
+// Few channels, and a large result whose rows are of odd length: warpgroups write runs of its planes, and nothing follows.
+// CHECK-LABEL: @few_channels_to_planes
+// CHECK-NOT: fused.reformat
+// CHECK: func.return
+func.func @few_channels_to_planes(%x: tensor<64x8x128x128xf16>) -> tensor<64x64x126x126xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<64x8x3x3xf16>} : tensor<64x8x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<64x8x128x128xf16>, tensor<64x8x3x3xf16>) -> tensor<64x64x126x126xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %a : tensor<64x64x126x126xf16>
+}
+
+// -----
+
+// Planes of odd size begin between words: these are made by a launch of its own.
+// CHECK-LABEL: @few_channels_to_odd_planes
+// CHECK: fused.reformat
+// CHECK: func.return
+func.func @few_channels_to_odd_planes(%x: tensor<64x8x127x127xf16>) -> tensor<64x64x125x125xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<64x8x3x3xf16>} : tensor<64x8x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<64x8x127x127xf16>, tensor<64x8x3x3xf16>) -> tensor<64x64x125x125xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %a : tensor<64x64x125x125xf16>
+}

@@ -1,4 +1,4 @@
-"""What planes of channels cost where pixels are rows of a product: a warp writes eight of a channel at once."""
+"""What planes of channels cost: eight pixels of a channel at once where pixels are rows of a product, else runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _SECTOR, _PIXELS, _PIECE = 32, 8, 16  # bytes, of a channel that a warp writes a
 # H100, 64 to 128 channels of 126 x 126 pixels in fp16: 1.90 ms for 0.46 with channels innermost.
 _KEPT_PARTS, _LOST_PARTS = 3.5, 8.0
 _KEPT = 4.0e7  # bytes that the second-level cache keeps
+# The same of runs of planes, whose ends lie in sectors of two tiles, and whose pieces do if they are words.
+_RUNS, _PARTED_RUNS = 0.2, 0.5
 
 
 def planes_cost(op: ConvolutionOp, lowering: Lowering) -> float:
@@ -26,3 +28,12 @@ def planes_cost(op: ConvolutionOp, lowering: Lowering) -> float:
     if width < 4 and typical(sizes[-1], known) * width % _PIECE > 0:
         return (_KEPT_PARTS if total <= _KEPT else _LOST_PARTS) * total / _BYTES
     return _SECTOR / (_PIXELS * width) * total / _BYTES
+
+
+def runs_cost(op: ConvolutionOp, lowering: Lowering) -> float:
+    """Microseconds on top of those with channels innermost where channels are rows of a product, and pixels columns."""
+    known, width = typical_values(lowering.block), byte_width(element_of(op.output.type))
+    images, channels, *spatial = dims(op.output.type)
+    plane = typical(product(spatial), known) * width
+    total = typical(product([images, channels]), known) * plane
+    return (_PARTED_RUNS if plane % _PIECE else _RUNS) * total / _BYTES
