@@ -20,13 +20,13 @@ def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     operands = [whole(value, lowering) for value in (op.input, op.output)]
     k = lowering.kernel("cumulative")
     code, border = rows(k, dims(op.input.type), op.axis.value.data, operands)
-    wide = _total_type(op, lowering)
+    wide = total_type(op, lowering)
     build(k, _cumulative, NestOperand(code, 0, wide), NestOperand(code, 1, wide), border, op)
     k.finish(op)
     return True
 
 
-def _total_type(op: CumulativeOp, lowering: Lowering) -> Attribute:
+def total_type(op: CumulativeOp, lowering: Lowering) -> Attribute:
     """Totals of float32 are float64 on a CPU: a chain of additions takes no longer so, and 1,000 roundings are one."""
     wide = compute_type(element_of(op.input.type))
     return f64 if wide == f32 and lowering.target.kind == "cpu" else wide

@@ -9,7 +9,6 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
-from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.tensor_types import dims, element_of, is_bool
 from mlirt.kernels.lib.language import build, kernel
 from mlirt.kernels.lib.language.nest_words import NestOperand
@@ -18,6 +17,7 @@ from mlirt.kernels.lib.language.words import ceil_div, extent
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.rows.cumulative import total_type
 from mlirt.kernels.rows.running_totals import totals_of
 
 OPS = (CumulativeOp,)
@@ -40,7 +40,7 @@ def lower(op: CumulativeOp, lowering: Lowering) -> bool:
     is_few = any(isinstance(size, int) and size < least for size, least in limits)
     if last < 0 or is_few or is_bool(element) or any(one.steps[last] != 1 for one in code.nest.operands):
         return False
-    build(k, _columns, op, code, border, compute_type(element), lowering.target.vector_bits // 32)
+    build(k, _columns, op, code, border, total_type(op, lowering), lowering.target.vector_bits // 32)
     k.finish(op)
     return True
 

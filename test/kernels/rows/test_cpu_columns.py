@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from compiled_ops import check_compiled
 from cpu_kernel_runs import MAX_WIDTH, widths
 from fused_network import Network, t
 from xdsl.ir import SSAValue
 
+import mlirt
 from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
 from mlirt.dialects.running_totals import CumulativeKind
@@ -52,6 +54,19 @@ def test_columns_of_types(element: str) -> None:
 @pytest.mark.parametrize("kind", list(CumulativeKind))
 def test_kinds_of_totals(kind: CumulativeKind, exclusive: bool, reverse: bool) -> None:
     assert _running((2, 36, 50), 1, kind=kind, exclusive=exclusive, reverse=reverse) == {"columns"}
+
+
+def test_totals_of_many_numbers_are_rounded_once() -> None:
+    """As those of rows in memory are: 600 roundings to float32 one after the other are 8 times as far away."""
+    numbers = RNG.standard_normal((600, 64)).astype(np.float32)
+    node = onnx.helper.make_node("CumSum", ["x", "axis"], ["y"])
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [600, 64]) for name in "xy"]
+    axis = onnx.numpy_helper.from_array(np.array(0), "axis")
+    graph = onnx.helper.make_graph([node], "totals", values[:1], values[1:], [axis])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    exact = numbers.astype(np.float64).cumsum(0)
+    found = mlirt.compile(model, "cpu").run({"x": numbers})["y"]
+    assert abs(found - exact).max() <= abs(exact).max() * 2**-23
 
 
 def test_rows_in_memory_and_few_rows_or_columns_are_left() -> None:
