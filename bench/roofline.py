@@ -80,16 +80,18 @@ def _layer_time(group: Sequence[tuple[Mapping[str, Any], float]], peaks: Peaks) 
 def operations_of(layer: Mapping[str, Any]) -> float:
     """Multiplications and additions of a contraction; 0 for layers that memory bounds."""
     family, inputs = str(layer["family"]), [_shape(tensor) for tensor in layer["inputs"]]
+    weights = [_shape(tensor) for tensor in layer.get("weights", ())]
     outputs = [_shape(tensor) for tensor in layer["outputs"]]
-    if not outputs or len(inputs) < 2:
+    factors = [*inputs[:1], *weights[:1], *inputs[1:]]
+    if not outputs or len(factors) < 2:
         return 0.0
-    result = math.prod(outputs[0])
+    result, left, right = math.prod(outputs[0]), factors[0], factors[1]
     if family.startswith("convolution"):
-        return 2.0 * result * math.prod(inputs[1][1:])
+        return 2.0 * result * math.prod(right[1:])
     if family.startswith("deconvolution"):
-        return 2.0 * math.prod(inputs[0]) * math.prod(inputs[1][1:])
+        return 2.0 * math.prod(left) * math.prod(right[1:])
     if family.startswith("matmul"):
-        return 2.0 * result * _depth(inputs[0], inputs[1], outputs[0])
+        return 2.0 * result * _depth(left, right, outputs[0])
     return 0.0
 
 
@@ -104,7 +106,7 @@ def _depth(lhs: Sequence[int], rhs: Sequence[int], result: Sequence[int]) -> int
 
 def bytes_of(layer: Mapping[str, Any]) -> float:
     """Every operand and result once."""
-    tensors = cast("list[Mapping[str, Any]]", [*layer["inputs"], *layer["outputs"]])
+    tensors = cast("list[Mapping[str, Any]]", [*layer["inputs"], *layer.get("weights", ()), *layer["outputs"]])
     return float(sum(math.prod(_shape(tensor)) * _WIDTHS.get(str(tensor["dtype"]), 1) for tensor in tensors))
 
 

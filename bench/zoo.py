@@ -215,7 +215,8 @@ def _received(pipe: Any, case: str) -> Row | None:
         return Row(case, wrong="its process has ended")
 
 
-def _table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row]) -> str:
+    """All rows, their geometric mean, and the slow layers of those that have them."""
     found = sorted(rows, key=lambda row: row.ratio)
     ratios = [row.ratio for row in found if math.isfinite(row.ratio)]
     lines = [_HEAD, "|" + "---|" * _HEAD.count("| "), *map(str, found)]
@@ -258,10 +259,10 @@ def main() -> int:
         rows += found
         if given.out:
             (given.out / "zoo.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    table = _table(rows)
-    print(f"\n{table}\n{time.perf_counter() - begun:.0f} s")
+    text = table(rows)
+    print(f"\n{text}\n{time.perf_counter() - begun:.0f} s")
     if given.out:
-        (given.out / "zoo.txt").write_text(table)
+        (given.out / "zoo.txt").write_text(text)
     return 1 if any(row.wrong for row in rows) else 0
 
 

@@ -86,9 +86,7 @@ def test_the_live_set_of_a_graph() -> None:
     assert largest_live_set(model, {"x": np.ones((4, 32), np.float32)}) == 3 * 512
 
 
-def test_a_run_of_the_part(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_run_of_the_part(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "small.onnx").write_bytes(_pyramid().SerializeToString())
     command = ["growth.py", "activations", str(tmp_path), "--only", "small", "--targets", "cpu", "--shapes", "static"]
     monkeypatch.setattr(sys, "argv", command)
