@@ -87,7 +87,7 @@ def test_the_pipeline_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert rt_opt.main([*arguments, "--dump-pass-pipeline", "-o", "b.mlir"]) == 0
     import_line, cleanup = capsys.readouterr().err.splitlines()
     assert import_line == "import: verify-legality{phase=import}"
-    assert ",fuse-padding-convolution,negate-relu,fuse-sibling-convolutions," in cleanup
+    assert ",fuse-padding-convolution,negate-relu,fold-pooling-into-convolution," in cleanup
 
 
 @pytest.mark.usefixtures("folder")

@@ -36,6 +36,7 @@ _HALF = 2
 _FILLED_ROWS = 0.5  # of what is multiplied, where rows of a few channels are filled up
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
+_MIN_RESULTS = 8  # of a group
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Costs:
     def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
         """A convolution on plain tensors, and with channels last."""
         element, (traffic, work) = byte_width(element_of(op.kernel.type)), self._traffic_and_work(op)
-        last, plain = self._rates().get(element, _SLOWEST)
+        last, plain = self._rates(op).get(element, _SLOWEST)
         is_depthwise = op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
@@ -156,10 +157,13 @@ class Costs:
             2.0 * self.number(outputs) * self.number(taps),
         )
 
-    def _rates(self) -> Mapping[int, tuple[float, float]]:
+    def _rates(self, op: ConvolutionOp | None = None) -> Mapping[int, tuple[float, float]]:
+        """Of products, or of a convolution: for floats in groups of a few results matrix units have no kernel."""
         if not self.has_warpgroups:
             return _RATES_WITHOUT_WARPGROUPS
-        return _RATES_WITH_TF32 if self.has_tf32 else _RATES
+        groups = 1 if op is None else op.groups.value.data
+        is_wide = op is None or groups == 1 or self.number(dims(op.kernel.type)[0]) >= _MIN_RESULTS * groups
+        return _RATES_WITH_TF32 if self.has_tf32 and is_wide else _RATES
 
     def reads_any_order(self, op: ConvolutionOp) -> bool:
         """Whether a convolution reads single elements, wherever they lie: with few channels, where it rounds them, and
@@ -175,7 +179,7 @@ class Costs:
 
     def _has_lines(self, op: ConvolutionOp) -> bool:
         """Whether warpgroups compute a deconvolution: they read lines of channels."""
-        rate = self._rates().get(byte_width(element_of(op.kernel.type)), _SLOWEST)
+        rate = self._rates(op).get(byte_width(element_of(op.kernel.type)), _SLOWEST)
         return self.has_warpgroups and op.groups.value.data == 1 and rate[0] > rate[1]
 
 

@@ -68,7 +68,7 @@ def test_kinds_of_convolutions(kind: str, element: str) -> None:
     assert ("kernel.load_window" in found) == (kind not in ("pixels as rows", "residuals ahead"))
 
 
-@pytest.mark.parametrize("kind", ["3 x 3", "stride, channels beyond a tile", "pixels as rows", "some pixels"])
+@pytest.mark.parametrize("kind", ["3 x 3", "stride, channels beyond a tile", "pixels as rows", "some pixels", "groups"])
 def test_floats_that_may_be_rounded(kind: str) -> None:
     problem, choice = KINDS[kind]
     rng = np.random.default_rng(0)

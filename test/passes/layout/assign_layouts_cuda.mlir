@@ -267,13 +267,28 @@ func.func @floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32> {
 
 // -----
 
-// Convolutions of floats in groups stay plain with TF32 too: matrix units have no kernel for them.
+// Convolutions of floats in groups read their channels innermost, too, where matrix units multiply TF32.
 // TF32-LABEL: @groups_of_floats
-// TF32-NOT: fused.reformat
-// TF32: func.return
+// TF32: [[X:%.*]] = fused.reformat %x
+// TF32: fused.convolution [[X]]
 func.func @groups_of_floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32> {
   %k = trt.constant {value = dense<0.5> : tensor<64x16x3x3xf32>} : tensor<64x16x3x3xf32>
   %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, groups = 4 : i64} : (tensor<8x64x56x56xf32>, tensor<64x16x3x3xf32>) -> tensor<8x64x56x56xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %a : tensor<8x64x56x56xf32>
+}
+
+// -----
+
+// Groups of a few results have no such kernel.
+// TF32-LABEL: @narrow_groups_of_floats
+// TF32-NOT: fused.reformat
+// TF32: func.return
+func.func @narrow_groups_of_floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56x56xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<64x4x3x3xf32>} : tensor<64x4x3x3xf32>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>, groups = 16 : i64} : (tensor<8x64x56x56xf32>, tensor<64x4x3x3xf32>) -> tensor<8x64x56x56xf32> {
   ^bb0(%acc: f32):
     fused.yield %acc : f32
   }
