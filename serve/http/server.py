@@ -11,9 +11,10 @@ from typing import Self
 
 from aiohttp import web
 
+from mlirt.serve.http import short_requests
 from mlirt.serve.http.body_budget import BodyBudget
 from mlirt.serve.http.handlers import Handlers, errors_as_json
-from mlirt.serve.http.short_requests import IDLE_SECONDS, Connection, Service
+from mlirt.serve.http.short_requests import Connection, Service
 from mlirt.serve.http.traces import is_traced
 from mlirt.serve.models.models import Models
 
@@ -54,11 +55,12 @@ async def serving(models: Models, settings: HttpSettings) -> AsyncGenerator[int]
     """Serve until the block ends; its value is the port. Then health checks fail, and open requests are answered."""
     budget = BodyBudget(int(settings.max_body_mb * _MEBI), int(settings.max_bodies_mb * _MEBI))
     handlers = Handlers(models, budget, settings.read_seconds, allow_reload=settings.allow_reload)
+    traced = is_traced()  # a request with a span is aiohttp's: short ones have none
     runner = web.AppRunner(
         application(handlers, settings),
         access_log=None,
         handler_cancellation=True,
-        keepalive_timeout=IDLE_SECONDS if is_traced() else _NEVER,  # `Connection` closes those that no request comes on
+        keepalive_timeout=short_requests.IDLE_SECONDS if traced else _NEVER,  # `Connection` closes those that are idle
         shutdown_timeout=settings.close_seconds,
     )
     await runner.setup()
@@ -66,7 +68,7 @@ async def serving(models: Models, settings: HttpSettings) -> AsyncGenerator[int]
     assert inner is not None
 
     def connection() -> asyncio.Protocol:
-        return inner() if is_traced() else Connection(service, inner())
+        return inner() if traced else Connection(service, inner())
 
     loop = asyncio.get_running_loop()
     server = await loop.create_server(connection, settings.host, settings.port, backlog=_BACKLOG)

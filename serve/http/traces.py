@@ -21,8 +21,8 @@ else:
 
 
 def is_traced() -> bool:
-    """Whether requests have spans."""
-    return _tracer is not None
+    """Whether somebody has set up a provider, so that spans of requests go anywhere."""
+    return _tracer is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 @contextmanager

@@ -69,13 +69,18 @@ def _network() -> onnx.ModelProto:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Models]:
     path = tmp_path_factory.mktemp("plans") / "net.plan"
     mlirt.compile(_network(), "cpu").save(path)
     models = Models([Model("net", lambda: open_backend(str(path), ServeSettings()))])
+    yield models
+    models.close()
+
+
+@pytest.fixture(scope="module")
+def server(models: Models) -> Iterator[HttpServer]:
     with HttpServer(models, HttpSettings(port=0)) as server:
         yield server
-    models.close()
 
 
 def _question(number: int) -> bytes:
@@ -158,9 +163,9 @@ def test_who_does_not_read_gets_all_in_the_end(server: HttpServer) -> None:
         sender.join(30)
 
 
-def test_connections_without_requests_end(server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_without_requests_end(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_requests, "IDLE_SECONDS", 0.1)
-    with _connection(server) as connection:
+    with HttpServer(models, HttpSettings(port=0)) as server, _connection(server) as connection:
         connection.sendall(_question(1))
         _responses(connection, 1)
         connection.settimeout(10)
