@@ -15,14 +15,17 @@ try:
 except ModuleNotFoundError:
     _tracer: Any = None
     _extract: Any = None
+    _provider: Any = None
+    _nobody: Any = None
 else:
     _tracer = trace.get_tracer("mlirt.serve")
+    _provider, _nobody = trace.get_tracer_provider, trace.ProxyTracerProvider
     _extract = propagate.extract
 
 
 def is_traced() -> bool:
     """Whether somebody has set up a provider, so that spans of requests go anywhere."""
-    return _tracer is not None and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return _tracer is not None and not isinstance(_provider(), _nobody)
 
 
 @contextmanager
