@@ -86,9 +86,10 @@ def _transformers(
     kind: str,
     config: str,
     inputs: Mapping[str, Callable[[int], tuple[Any, ...]]],
-    output: str = "last_hidden_state",
     **sizes: Any,
 ) -> Maker:
+    """The class of a model, that of its configuration, its sizes, and its inputs by name."""
+
     def make(batch: int) -> Made:
         import transformers
         from gpu_zoo_transformers import class_of
@@ -96,7 +97,7 @@ def _transformers(
         settings = getattr(transformers, config)(**sizes)
         settings.use_cache = False
         module = class_of(transformers, kind)(settings)
-        return NamedOutput(module, list(inputs), output), tuple(one(batch)[0] for one in inputs.values())
+        return NamedOutput(module, list(inputs), "last_hidden_state"), tuple(one(batch)[0] for one in inputs.values())
 
     return make
 
