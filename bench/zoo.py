@@ -232,7 +232,7 @@ def table(rows: Sequence[Row]) -> str:
 
 def main() -> int:
     """The command."""
-    from zoo_networks import DEFAULT
+    from zoo_networks import DEFAULT, NETWORKS
 
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--target", default="cuda", choices=("cuda", "cpu"))
@@ -249,6 +249,10 @@ def main() -> int:
     given = flags.parse_args()
     begun = time.perf_counter()
     cases = given.cases.split(",")
+    for case in cases:
+        name, _, batch = case.rpartition(".")
+        if name not in NETWORKS or not batch.isdigit():
+            flags.error(f"{case!r} is no case; expected a name of {', '.join(NETWORKS)}, a point and a batch")
     rows: list[Row] = []
     for first in range(0, len(cases), given.jobs):
         if time.perf_counter() - begun > given.budget:
