@@ -154,7 +154,7 @@ def test_errors_of_short_requests_are_those_of_others(server: HttpServer) -> Non
 
 
 def test_who_does_not_read_gets_all_in_the_end(server: HttpServer) -> None:
-    """Responses that nobody reads are not made: the client's own sending stops, and goes on as it reads."""
+    """Backpressure: while a client does not read, no further requests of its connection are taken."""
     count = 4000
     with _connection(server) as connection:
         sender = threading.Thread(target=connection.sendall, args=(_question(1) * count,))
