@@ -88,8 +88,10 @@ class OutputPlace:
     ) -> None:
         self.memory, self._patch, self._align = memory, patch, align
         self.staged = staged
-        self._shape, self._dtype = shape, dtype
+        self.shape, self.dtype = shape, dtype
         self.array = _NOTHING
+        self.is_lent = False
+        """Whether kernels write memory of the caller's in the place of the copy."""
         if staged is not None:
             self.array = staged
             if patch is not None:
@@ -107,6 +109,8 @@ class OutputPlace:
     def begin(self, given: np.ndarray | None, address: int | None = None) -> None:
         """Choose the array: one that the caller gives where it can be written as it is, else a fresh one."""
         if self.staged is not None:
+            if self.is_lent:
+                self._give_back(self.staged)
             return
         if given is not None and self._takes(given, address := address or address_of(given)):
             self.array = given
@@ -117,10 +121,24 @@ class OutputPlace:
         if self._patch is not None:
             self._patch.point_at(address)
 
+    def lend(self, address: int) -> bool:
+        """Let kernels write what lies at an address, and is as an array that fits; False where they cannot."""
+        patch, align = self._patch, max(self._align, self.dtype.itemsize)
+        if patch is None or address % align or not isinstance(self.memory, OutputMemory):
+            return False
+        patch.point_at(address)
+        self.is_lent = self.staged is not None
+        return True
+
+    def _give_back(self, staged: np.ndarray) -> None:
+        assert self._patch is not None, "only what kernels write is lent"
+        self._patch.point_at(address_of(staged))
+        self.is_lent = False
+
     def fits(self, given: np.ndarray) -> bool:
         """Whether an array of the caller may be this output."""
         is_array = isinstance(given, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
-        return is_array and given.dtype == self._dtype and given.shape == self._shape and given.flags.writeable
+        return is_array and given.dtype == self.dtype and given.shape == self.shape and given.flags.writeable
 
     def _takes(self, given: np.ndarray, address: int) -> bool:
         align = max(self._align, given.dtype.itemsize) if self._patch is not None else 1

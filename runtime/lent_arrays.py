@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,8 @@ Lent = tuple[np.ndarray, int | None]
 _NUMBERS = "float64 float32 float16 int64 int32 int16 int8 uint8 bool".split()
 _REFUSED = (AttributeError, BufferError, RuntimeError, TypeError, ValueError)
 _ways: dict[type[Any], Callable[[Any], Lent]] = {}
+_tensors: set[object] = set()
+_dtypes: dict[object, np.dtype[np.generic]] = {}
 
 
 def lent_array(value: Any) -> np.ndarray | None:
@@ -33,32 +34,39 @@ def lent_with_address(value: object) -> Lent | None:
         return None
 
 
-def address_in_place(value: Any, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> int | None:
+def address_in_place(value: object, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> int | None:
     """The address of the first byte of a PyTorch tensor that lies as an array of this type and shape does, dense and
     with its elements as they are, in the host's memory. None for all else, also where it needs gradients.
 
     No array is made: that takes as long as all else that a small run does with an input.
     """
-    if not _is_tensor(cast("type[Any]", type(value))):
+    if type(value) not in _tensors and not _is_tensor(type(value)):
         return None
+    tensor: Any = value
     try:
-        fits = value.shape == shape and _dtype_of(value.dtype) is dtype and value.is_contiguous() and value.is_cpu
-        return (value.data_ptr() or None) if fits and not value.requires_grad and not value.is_neg() else None
+        of = tensor.dtype
+        fits = (_dtypes.get(of) or _dtype_of(of)) is dtype and tensor.shape == shape and tensor.is_contiguous()
+        if not fits or not tensor.is_cpu or tensor.requires_grad or tensor.is_neg():
+            return None
+        return tensor.data_ptr() or None
     except _REFUSED:
         return None
 
 
-@cache
-def _is_tensor(kind: type[Any]) -> bool:
+def _is_tensor(kind: object) -> bool:
     """PyTorch's own type: elements of a subclass may be elsewhere."""
-    return kind.__module__ == "torch" and kind.__name__ == "Tensor"
+    is_one = isinstance(kind, type) and kind.__module__ == "torch" and kind.__name__ == "Tensor"
+    if is_one:
+        _tensors.add(kind)
+    return is_one
 
 
-@cache
 def _dtype_of(of: object) -> np.dtype[np.generic] | None:
     """NumPy's type for PyTorch's; None where there is none."""
     name = str(of).removeprefix("torch.")
-    return np.dtype(name) if name in _NUMBERS else None
+    if name not in _NUMBERS:
+        return None
+    return _dtypes.setdefault(of, np.dtype(name))
 
 
 def _way(kind: type[Any]) -> Callable[[Any], Lent]:

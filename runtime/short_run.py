@@ -5,13 +5,15 @@ Most of what a run of a small network costs is Python, not kernels. What does no
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from mlirt.runtime.caller_arrays import separate
+from mlirt.runtime.caller_arrays import OutputPlace, separate
 from mlirt.runtime.cpu_job import ShortCut
 from mlirt.runtime.lent_arrays import address_in_place, lent_with_address
 from mlirt.runtime.python_callers import CALLERS
@@ -37,8 +39,12 @@ class ShortRun:
         """
         places = zip(inputs, cut.shapes, cut.inputs, strict=True)
         self._inputs = [(name, dtype, shape, place.staged, place) for (name, dtype), shape, place in places]
+        self._input_sizes = [dtype.itemsize * math.prod(shape) for _, dtype, shape, _, _ in self._inputs]
         self._outputs = [(name, place.staged, place) for name, place in zip(output_names, cut.outputs, strict=True)]
         self._large = [(name, place) for name, staged, place in self._outputs if staged is None]
+        self._own = [(name, place) for name, _, place in self._outputs]
+        self._by_name = {name: (place, place.dtype.itemsize * math.prod(place.shape)) for name, place in self._own}
+        self._is_lent = False
         self._known = frozenset(output_names)
         self._count = len(self._inputs)
         self._session, self._tenancy, self._enter = cut.session, cut.tenancy, cut.enter
@@ -67,6 +73,8 @@ class ShortRun:
         try:
             if len(feeds) != self._count:
                 return None
+            if given and (found := self._run_in_place(feeds, given)) is not None:
+                return found
             kept: list[np.ndarray] = []
             for name, dtype, shape, staged, place in self._inputs:
                 array, address = feeds[name], None
@@ -91,15 +99,7 @@ class ShortRun:
             arrays = _as_arrays(given, addresses) if given else None
             if not self._begin(arrays, addresses, kept):
                 return None
-            if self._session.tenant is not self._tenancy:
-                self._enter()
-                self._takes_over(self)
-            if self._trials:
-                self._try()
-            elif CALLERS.are_many:
-                self._beside()
-            else:
-                self._execute()
+            self._run()
             found = self._found(arrays)
             if given and arrays is not given:
                 found.update(given)
@@ -109,6 +109,57 @@ class ShortRun:
         finally:
             lock.release()
 
+    def _run_in_place(self, feeds: Mapping[str, np.ndarray], given: Mapping[str, object]) -> dict[str, Any] | None:
+        """A run that reads and writes PyTorch's tensors where they lie; None where one is another thing, does not fit,
+        or shares memory with an output. No array is made, which takes half as long as a small run.
+        """
+        written: list[tuple[OutputPlace, int, int]] = []
+        for name, one in given.items():
+            place, size = self._by_name[name]
+            address = address_in_place(one, place.dtype, place.shape)
+            if address is None:
+                return None
+            for _, start, end in written:
+                if address < end and start < address + size:
+                    return None
+            written.append((place, address, address + size))
+        read: list[int] = []
+        for (name, dtype, shape, _, _), size in zip(self._inputs, self._input_sizes, strict=True):
+            address = address_in_place(feeds[name], dtype, shape)
+            if address is None:
+                return None
+            for _, start, end in written:
+                if address < end and start < address + size:
+                    return None
+            read.append(address)
+        for name, place in self._own:
+            if name not in given:
+                place.begin(None)
+        self._is_lent = True
+        for place, start, _ in written:
+            if not place.lend(start):
+                return None
+        for (*_, place), address in zip(self._inputs, read, strict=True):
+            if not place.lend(address):
+                return None
+        self._run()
+        found: dict[str, Any] = {}
+        for name, staged, place in self._outputs:
+            one = given.get(name)
+            found[name] = one if one is not None else place.array if staged is None else staged.copy()
+        return found
+
+    def _run(self) -> None:
+        if self._session.tenant is not self._tenancy:
+            self._enter()
+            self._takes_over(self)
+        if self._trials:
+            self._try()
+        elif CALLERS.are_many:
+            self._beside()
+        else:
+            self._execute()
+
     def _begin(
         self,
         given: Mapping[str, np.ndarray] | None,
@@ -117,8 +168,9 @@ class ShortRun:
     ) -> bool:
         """Choose where large outputs are written; False where an array of the caller does not fit."""
         if not given:
-            for _, place in self._large:
+            for _, place in self._own if self._is_lent else self._large:
                 place.begin(None)
+            self._is_lent = False
             return True
         # Loops rather than generators: the whole run of a small network takes 4 us.
         known = self._known
@@ -129,6 +181,8 @@ class ShortRun:
             one = given.get(name)
             if one is not None and not place.fits(one):
                 return False
+        if self._is_lent:
+            self._begin(None, {}, ())
         if not self._large:
             return True
         large = {number: given[name] for number, (name, _) in enumerate(self._large) if name in given}

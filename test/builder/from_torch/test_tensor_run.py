@@ -108,6 +108,53 @@ def test_tensors_and_arrays_by_turns(rows: int) -> None:
         torch.randn(rows, 4)  # where the last one was
 
 
+@pytest.mark.parametrize("rows", [2, 500])
+def test_results_in_tensors_by_turns(rows: int) -> None:
+    """Kernels write tensors where they lie, and nothing there in a later run."""
+
+    class Two(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + 1.0, x * 2.0
+
+    made: Any = mlirt.compile(Two(), (torch.randn(rows, 4),), target="cpu")
+    engine = made.engine
+    first, second = (one.name for one in engine.outputs)
+    kept: list[tuple[Any, Any]] = []
+    for number in range(24):
+        x, y, z = torch.randn(rows, 4), torch.empty(rows, 4), torch.empty(rows, 4)
+        given: dict[str, Any] = [{first: y, second: z}, {second: z}, {}, {first: y.numpy(), second: z}][number % 4]
+        found = engine.run({"x": x if number % 8 < 6 else x.numpy()}, given)
+        assert list(found) == [first, second]
+        for name, one in given.items():
+            assert found[name] is one
+        results = [torch.as_tensor(found[name]) for name in (first, second)]
+        kept += [(results[0], x + 1.0), (results[1], x * 2.0)]
+    for result, expected in kept:
+        assert result.equal(expected)
+
+
+@pytest.mark.parametrize("rows", [2, 500])
+def test_results_in_tensors_that_share_memory(rows: int) -> None:
+    """The outputs are written when all inputs have been read; of two in one place the last counts."""
+
+    class Sums(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.flip(0) + 1.0, x * 2.0
+
+    made: Any = mlirt.compile(Sums(), (torch.randn(rows, 4),), target="cpu")
+    engine = made.engine
+    first, second = (one.name for one in engine.outputs)
+    for _ in range(4):
+        engine.run({"x": torch.randn(rows, 4)}, {first: torch.empty(rows, 4), second: torch.empty(rows, 4)})
+        x, other = torch.randn(rows, 4), torch.empty(rows, 4)
+        expected = x.flip(0) + 1.0, x * 2.0
+        engine.run({"x": x}, {first: x, second: other})
+        assert x.equal(expected[0])
+        assert other.equal(expected[1])
+        engine.run({"x": x}, {first: other, second: other})
+        assert other.equal(x * 2.0)
+
+
 def _the_long_way(engine: Any, feeds: Any) -> None:
     pytest.fail("a call is one run")
 
