@@ -3,7 +3,8 @@
     python -m mlirt.as_tensorrt bench/client_onnx_cases.py K N [DATA]
 
 Runs every N-th case, from the K-th on, of the operators that onnx-tensorrt's backend test names, as that backend does:
-parse, build, `execute_v2` on device memory, compare within 1e-3. Outcomes: passed, refused by the parser, failed.
+parse, build, `execute_v2` on device memory, compare within 1e-3. Inputs that are read as shapes get an optimization
+profile with the values of the case. Outcomes: passed, refused by the parser, failed.
 
 DATA is the folder onnx/backend/test/data of another version of the package: of 1.12, the last in which the axes of
 reductions are attributes, as TensorRT 8's parser reads them. Without it the cases are those of the installed package.
@@ -107,13 +108,14 @@ def _array(value: Any) -> Any:
 
 def _outcome(model: bytes, sets: Callable[[], Sets]) -> str:
     try:
-        engine = _engine(model)
+        network, config, builder = _parsed(model)
     except ValueError as error:
         return f"refused: {error}"
-    if engine is None:
-        return "failed: no engine"
     for inputs, wanted in sets():
         try:
+            engine = _engine(network, config, builder, inputs)
+            if engine is None:
+                return "failed: no engine"
             found = _run(engine, inputs)
             for given, expected in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(np.float64(given), np.float64(expected), rtol=1e-3, atol=1e-3)
@@ -122,41 +124,55 @@ def _outcome(model: bytes, sets: Callable[[], Sets]) -> str:
     return "passed"
 
 
-def _engine(model: bytes) -> Any:
-    """The engine; None where the build fails. Raises `ValueError` with the parser's error."""
+def _parsed(model: bytes) -> tuple[Any, Any, Any]:
+    """The network, its configuration and builder. Raises `ValueError` with the parser's error."""
     logger = trt.Logger(trt.Logger.INTERNAL_ERROR)
     builder = trt.Builder(logger)
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.EXPLICIT_BATCH))
     parser = trt.OnnxParser(network, logger)
     if not parser.parse(model):
         raise ValueError(" ".join(parser.get_error(0).desc().split())[:160])
-    plan = builder.build_serialized_network(network, builder.create_builder_config())
-    return plan and trt.Runtime(logger).deserialize_cuda_engine(plan)
+    return network, builder.create_builder_config(), builder
+
+
+def _engine(network: Any, config: Any, builder: Any, inputs: list[Any]) -> Any:
+    """The engine, for these values of inputs that are read as shapes; None where the build fails."""
+    profile = builder.create_optimization_profile()
+    for tensor, given in zip(map(network.get_input, range(network.num_inputs)), inputs, strict=True):
+        if tensor.is_shape_tensor:
+            values = np.ravel(given).tolist()
+            profile.set_shape_input(tensor.name, values, values, values)
+    if profile:
+        config.add_optimization_profile(profile)
+    plan = builder.build_serialized_network(network, config)
+    return plan and trt.Runtime(trt.Logger(trt.Logger.INTERNAL_ERROR)).deserialize_cuda_engine(plan)
 
 
 def _run(engine: Any, inputs: list[Any]) -> list[Any]:
     """The outputs, in the order of the bindings."""
-    arrays, given = [], iter(inputs)
-    for k in range(engine.num_bindings):
+    context, given = engine.create_execution_context(), iter(inputs)
+    arrays: dict[int, Any] = {}
+    for k in filter(engine.binding_is_input, range(engine.num_bindings)):
         kind, shape = trt.nptype(engine.get_binding_dtype(k)), tuple(engine.get_binding_shape(k))
-        arrays.append(
-            np.ascontiguousarray(next(given), kind).reshape(shape)
-            if engine.binding_is_input(k)
-            else np.empty(shape, kind)
-        )
-    memory = [_checked(cudart.cudaMalloc(max(a.nbytes, 1))) for a in arrays]
+        arrays[k] = np.ascontiguousarray(next(given), kind).reshape(shape)
+        if engine.is_shape_binding(k):
+            context.set_shape_input(k, arrays[k].ravel().tolist())
+    for k in range(engine.num_bindings):
+        if not engine.binding_is_input(k):
+            arrays[k] = np.empty(tuple(context.get_binding_shape(k)), trt.nptype(engine.get_binding_dtype(k)))
+    memory = {k: _checked(cudart.cudaMalloc(max(array.nbytes, 1))) for k, array in arrays.items()}
     try:
         kinds = cudart.cudaMemcpyKind
-        for array, address in zip(arrays, memory, strict=True):
-            _checked(cudart.cudaMemcpy(address, array.ctypes.data, array.nbytes, kinds.cudaMemcpyHostToDevice))
-        if not engine.create_execution_context().execute_v2(memory):
+        for k, array in arrays.items():
+            _checked(cudart.cudaMemcpy(memory[k], array.ctypes.data, array.nbytes, kinds.cudaMemcpyHostToDevice))
+        if not context.execute_v2([memory[k] for k in range(engine.num_bindings)]):
             raise RuntimeError("execute_v2 gave False")
-        for array, address in zip(arrays, memory, strict=True):
-            _checked(cudart.cudaMemcpy(array.ctypes.data, address, array.nbytes, kinds.cudaMemcpyDeviceToHost))
+        for k, array in arrays.items():
+            _checked(cudart.cudaMemcpy(array.ctypes.data, memory[k], array.nbytes, kinds.cudaMemcpyDeviceToHost))
     finally:
-        for address in memory:
+        for address in memory.values():
             _checked(cudart.cudaFree(address))
-    return [array for k, array in enumerate(arrays) if not engine.binding_is_input(k)]
+    return [arrays[k] for k in range(engine.num_bindings) if not engine.binding_is_input(k)]
 
 
 def _checked(answer: tuple[Any, ...]) -> Any:

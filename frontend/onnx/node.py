@@ -10,6 +10,7 @@ import numpy as np
 from onnx import AttributeProto, GraphProto
 
 from mlirt.dialects.symbolic import Dim, Expr
+from mlirt.dialects.tensor_types import numpy_dtype
 from mlirt.errors import InvalidModelError, UnsupportedError
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import Array
@@ -87,6 +88,8 @@ class Node:
         if value is None:
             return None
         array = value.array
+        if array is None and 0 in value.dims:
+            return np.zeros([dim if isinstance(dim, int) else 0 for dim in value.dims], numpy_dtype(value.element))
         if array is None:
             raise self.net.needed(value, f"{self.label}: {what}")
         return array

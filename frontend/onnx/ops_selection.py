@@ -12,6 +12,7 @@ from mlirt.frontend.importing.data_dependent_sizes import clamped, number, requi
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_axes import are_of_run, axes_of_run, count_of_axes
 
 
 @onnx_op("TopK")
@@ -101,14 +102,30 @@ def _diagonal(net: Network, node: Node) -> Value:
 @onnx_op("CumSum", "CumProd")
 def cumulative(net: Network, node: Node) -> Value:
     x = node.input(0)
+    if are_of_run(node, 1) and count_of_axes(node, 1) == 1:
+        (axis,) = axes_of_run(net, node, 1, x.rank)
+        return _cumulative_at_run_time(net, node, x, axis)
     axes = node.known_integers(1, "the axis")
     if axes is None or len(axes) != 1:
         raise node.invalid(f"expected one axis, got {axes}")
+    return _cumulative(net, node, x, node.from_front(axes[0], x.rank))
+
+
+def _cumulative_at_run_time(net: Network, node: Node, x: Value, axis: Value) -> Value:
+    """All axes, of which the run chooses one: so the lengths of the result are those of `x`."""
+    found = _cumulative(net, node, x, 0)
+    for place in range(1, x.rank):
+        is_place = layers.binary(net, "equal", axis, number(net, place))
+        found = layers.select(net, is_place, _cumulative(net, node, x, place), found)
+    return found
+
+
+def _cumulative(net: Network, node: Node, x: Value, axis: int) -> Value:
     return net.emit(
         "cumulative",
         [x],
         kind="sum" if node.op_type == "CumSum" else "prod",
-        axis=node.from_front(axes[0], x.rank),
+        axis=axis,
         exclusive=bool(node.integer("exclusive", 0)),
         reverse=bool(node.integer("reverse", 0)),
     )

@@ -17,6 +17,16 @@ from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import numbers_from
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_axes import (
+    are_of_run,
+    axes_of_run,
+    count_of_axes,
+    lengths_of,
+    require_ones,
+    shaped,
+    with_ones,
+    without,
+)
 from mlirt.frontend.onnx.squeezed_outputs import squeezed_for_certain
 
 
@@ -110,6 +120,8 @@ def flatten(net: Network, node: Node) -> Value:
 @onnx_op("Squeeze")
 def squeeze(net: Network, node: Node) -> Value:
     x = node.input(0)
+    if not node.has("axes") and are_of_run(node, 1):
+        return _squeezed_at_run_time(net, node, x)
     given = node.integers("axes") if node.has("axes") else node.known_integers(1, "the axes")
     if given is None:
         given = [axis for axis, dim in enumerate(x.dims) if dim == 1]
@@ -129,9 +141,18 @@ def squeeze(net: Network, node: Node) -> Value:
     return layers.squeeze(net, x, axes)
 
 
+def _squeezed_at_run_time(net: Network, node: Node, x: Value) -> Value:
+    axes, lengths = axes_of_run(net, node, 1, x.rank, distinct=True), lengths_of(net, x)
+    require_ones(net, node, lengths, axes)
+    return shaped(net, node, x, without(net, lengths, axes))
+
+
 @onnx_op("Unsqueeze")
 def unsqueeze(net: Network, node: Node) -> Value:
     x = node.input(0)
+    if not node.has("axes") and are_of_run(node, 1):
+        axes = axes_of_run(net, node, 1, x.rank + count_of_axes(node, 1), distinct=True)
+        return shaped(net, node, x, with_ones(net, lengths_of(net, x), axes))
     given = node.integers("axes") if node.has("axes") else node.known_integers(1, "the axes")
     if given is None:
         raise node.invalid("expected axes, but there are none")

@@ -10,13 +10,19 @@ from mlirt.dialects.length_requirements import at_least, equal, multiple
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.trt.require import RequireOp
 from mlirt.frontend.importing import layers
-from mlirt.frontend.importing.data_dependent_sizes import elements_of, require_lengths
+from mlirt.frontend.importing.data_dependent_sizes import elements_of, require_lengths, sizes_of
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import Array
 from mlirt.frontend.importing.slice_bounds import window
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.run_time_parts import padded_at_run_time, sliced_at_run_time
+from mlirt.frontend.onnx.run_time_axes import are_of_run
+from mlirt.frontend.onnx.run_time_parts import (
+    padded_along_axes_of_run,
+    padded_at_run_time,
+    sliced_along_axes_of_run,
+    sliced_at_run_time,
+)
 
 _PAD_MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -29,6 +35,8 @@ def slice_(net: Network, node: Node) -> Value:
         ends: list[Dim] = list(node.integers("ends"))
         axes, steps = node.integers("axes", range(len(starts))), [1] * len(starts)
     else:
+        if are_of_run(node, 3):
+            return sliced_along_axes_of_run(net, node)
         known = [node.known_dims(1), node.known_dims(2)]
         axes = node.known_integers(3, "the axes") or list(range(len(elements_of(net, node, node.input(1)))))
         given = node.optional(4)
@@ -111,7 +119,7 @@ def _split_sizes(net: Network, node: Node, axis: int) -> list[Dim]:
     if given is not None:
         return list(given)
     if node.optional(1) is not None:
-        return _bounds(node, 1, "the lengths of the parts")
+        return sizes_of(net, node, node.input(1))
     count = node.integer("num_outputs", len(node.outputs)) if node.opset >= 18 else len(node.outputs)
     if count != len(node.outputs) or count < 1:
         raise node.invalid(f"expected one output for each of {count} parts, but there are {len(node.outputs)}")
@@ -150,10 +158,14 @@ def pad(net: Network, node: Node) -> Value:
         axes: list[int] | None = None
         value = net.constant(np.array(node.real("value", 0.0), layers.numpy_dtype(x.element)))
     else:
-        value, axes = node.optional(2), node.known_integers(3, "the axes")
+        value = node.optional(2)
+        if are_of_run(node, 3):
+            return padded_along_axes_of_run(net, node, mode, value)
+        axes = node.known_integers(3, "the axes")
         known = node.known_dims(1)
         if known is None or None in known:
-            return _padded_at_run_time(net, node, axes, mode, value)
+            places = [node.from_front(axis, x.rank) for axis in (range(x.rank) if axes is None else axes)]
+            return padded_at_run_time(net, node, places, mode, value)
         pads = _bounds(node, 1, "the pads")
     axes = [node.from_front(axis, x.rank) for axis in (range(x.rank) if axes is None else axes)]
     if len(pads) != 2 * len(axes):
@@ -163,18 +175,6 @@ def pad(net: Network, node: Node) -> Value:
     for k, axis in enumerate(axes):
         pre[axis], post[axis] = pads[k], pads[len(axes) + k]
     return layers.pad(net, x, pre, post, mode, value)
-
-
-def _padded_at_run_time(net: Network, node: Node, axes: Sequence[int] | None, mode: str, value: Value | None) -> Value:
-    x = node.input(0)
-    places = [node.from_front(axis, x.rank) for axis in (range(x.rank) if axes is None else axes)]
-    pads, count = node.input(1), len(places)
-    if pads.dims != (2 * count,):
-        raise node.invalid(f"expected {2 * count} pads, got {pads.type}")
-    before, after = (elements_of(net, node, layers.along(net, pads, 0, first, count)) for first in (0, count))
-    for axis, amounts in zip(places, zip(before, after, strict=True), strict=True):
-        x = padded_at_run_time(net, node, x, axis, amounts, mode, value)
-    return x
 
 
 def _integers(array: Array) -> list[int]:

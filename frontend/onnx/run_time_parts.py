@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from mlirt.dialects.length_requirements import at_least
 from mlirt.dialects.symbolic import Dim
@@ -11,21 +12,41 @@ from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.data_dependent_sizes import clamped, elements_of, number, require_lengths, size_of
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.node import Node
+from mlirt.frontend.onnx.run_time_axes import around, axes_of_run, lengths_of, shaped, with_length
+
+Bounds: TypeAlias = tuple[Value, Value, Value, "int | None"]
+"""Start, end and step of a part, and the step where it is known."""
 
 
 def sliced_at_run_time(net: Network, node: Node, axes: Sequence[int], steps: Sequence[int] | None) -> Value:
     """Along each axis a gather of the positions that `[start:end:step]` names; steps too may come from the run."""
     x = node.input(0)
+    for axis, bounds in zip(axes, _bounds(net, node, len(axes), steps), strict=True):
+        x = _sliced(net, node, x, node.from_front(axis, x.rank), bounds)
+    return x
+
+
+def sliced_along_axes_of_run(net: Network, node: Node) -> Value:
+    """The same where only a run tells the axes."""
+    x, given = node.input(0), node.optional(4)
+    axes = axes_of_run(net, node, 3, x.rank, distinct=True)
+    array = None if given is None else given.array
+    steps = [1] * len(axes) if given is None else None if array is None else [int(step) for step in array.reshape(-1)]
+    lengths = lengths_of(net, x)
+    for axis, bounds in zip(axes, _bounds(net, node, len(axes), steps), strict=True):
+        x = _sliced(net, node, around(net, node, x, lengths, axis), 1, bounds)
+        lengths = with_length(net, lengths, axis, layers.length_of(net, x, 1))
+    return shaped(net, node, x, lengths)
+
+
+def _bounds(net: Network, node: Node, count: int, steps: Sequence[int] | None) -> list[Bounds]:
     starts, ends = (elements_of(net, node, node.input(k)) for k in (1, 2))
     strides = elements_of(net, node, node.input(4)) if steps is None else [number(net, step) for step in steps]
-    if not len(starts) == len(ends) == len(axes) == len(strides) or (steps is not None and 0 in steps):
+    if not len(starts) == len(ends) == len(strides) == count or (steps is not None and 0 in steps):
         raise node.invalid("expected equal numbers of starts, ends, axes and steps, and steps other than 0")
     if steps is None:
         _require_steps(net, node)
-    for k, (axis, start, end) in enumerate(zip(axes, starts, ends, strict=True)):
-        step = None if steps is None else steps[k]
-        x = _sliced(net, node, x, node.from_front(axis, x.rank), (start, end, strides[k]), step)
-    return x
+    return list(zip(starts, ends, strides, [None] * count if steps is None else steps, strict=True))
 
 
 def _require_steps(net: Network, node: Node) -> None:
@@ -36,10 +57,8 @@ def _require_steps(net: Network, node: Node) -> None:
     net.append_at(RequireOp(net.ssa(holds), f"{node.label}: expected steps other than 0"))
 
 
-def _sliced(
-    net: Network, node: Node, x: Value, axis: int, bounds: tuple[Value, Value, Value], known_step: int | None
-) -> Value:
-    start, end, step = bounds
+def _sliced(net: Network, node: Node, x: Value, axis: int, bounds: Bounds) -> Value:
+    start, end, step, known_step = bounds
     length, zero, one = layers.length_of(net, x, axis), number(net, 0), number(net, 1)
     if known_step is None:
         backwards = layers.binary(net, "less", step, zero)
@@ -66,13 +85,41 @@ def _from_front(net: Network, bound: Value, length: Value) -> Value:
     return layers.select(net, layers.binary(net, "less", bound, number(net, 0)), from_end, bound)
 
 
-def padded_at_run_time(
-    net: Network, node: Node, x: Value, axis: int, amounts: tuple[Value, Value], mode: str, value: Value | None
+def padded_at_run_time(net: Network, node: Node, axes: Sequence[int], mode: str, value: Value | None) -> Value:
+    """Amounts that only a run tells, in front of and behind each axis."""
+    x = node.input(0)
+    for axis, amounts in zip(axes, _amounts(net, node, len(axes)), strict=True):
+        x = _padded(net, node, x, axis, amounts, (mode, value))
+    return x
+
+
+def padded_along_axes_of_run(net: Network, node: Node, mode: str, value: Value | None) -> Value:
+    """The same where only a run tells the axes."""
+    x = node.input(0)
+    axes = axes_of_run(net, node, 3, x.rank, distinct=True)
+    lengths = lengths_of(net, x)
+    for axis, amounts in zip(axes, _amounts(net, node, len(axes)), strict=True):
+        x = _padded(net, node, around(net, node, x, lengths, axis), 1, amounts, (mode, value))
+        lengths = with_length(net, lengths, axis, layers.length_of(net, x, 1))
+    return shaped(net, node, x, lengths)
+
+
+def _amounts(net: Network, node: Node, count: int) -> list[tuple[Value, Value]]:
+    """For each axis how many elements come in front and behind."""
+    pads = node.input(1)
+    if pads.dims != (2 * count,):
+        raise node.invalid(f"expected {2 * count} pads, got {pads.type}")
+    before, after = (elements_of(net, node, layers.along(net, pads, 0, first, count)) for first in (0, count))
+    return list(zip(before, after, strict=True))
+
+
+def _padded(
+    net: Network, node: Node, x: Value, axis: int, amounts: tuple[Value, Value], cells: tuple[str, Value | None]
 ) -> Value:
     """An axis with elements in front and behind, or without some that it has where an amount is negative."""
     fault = f"axis {axis} of length {{left}} is padded by amounts that the run computes; it needs an element"
     require_lengths(net, node, at_least("", fault, x.dims[axis], 1))
-    before, after = amounts
+    (before, after), (mode, value) = amounts, cells
     length, zero = layers.length_of(net, x, axis), number(net, 0)
     whole = layers.binary(net, "sum", layers.binary(net, "sum", length, before), after)
     count = size_of(net, layers.binary(net, "max", whole, zero), node.name)

@@ -24,6 +24,10 @@ Operands broadcast as ONNX has it, also where only a run knows which of two leng
 may be 5 and 5, 1 and 5, or 5 and 1 long. A run in which they differ otherwise is refused, with the node's name and
 both lengths. Lengths of one name (`dim_param`) are equal.
 
+Axes of reductions, Squeeze, Unsqueeze, CumSum, Slice and Pad may be inputs of the graph or be computed, as long as
+their number is known: the lengths of the results then follow from their values. A run with an axis that there is not is
+refused.
+
 "From" is the first opset that the handler knows; where the meaning changed, each form has a handler of its own."""
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper
-from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, small_integers
-
-from mlirt.frontend.importing.refusals import ValueNeededError
+from onnx_models import assert_agrees, check_node, model_of, numbers, small_integers
 
 REDUCTIONS = ["Sum", "Prod", "Max", "Min", "Mean", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"]
 
@@ -31,13 +29,6 @@ def test_axes_by_input(kind: str, noop: int) -> None:
 
 def test_the_sum_took_its_axes_as_an_input_earlier() -> None:
     check_node("ReduceSum", [numbers(2, 3), np.array([1])], opset=13, constants=[1], keepdims=0)
-
-
-def test_axes_that_only_the_run_knows_are_asked_for() -> None:
-    model, _ = one_node("ReduceSum", [numbers(2, 3), np.array([1])], opset=13)
-    with pytest.raises(ValueNeededError, match=r"the axes must be known .* graph input 'in1'") as found:
-        imported_text(model)
-    assert found.value.inputs == ("in1",)
 
 
 @pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin"])
