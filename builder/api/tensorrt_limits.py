@@ -54,7 +54,7 @@ def layers_in_loops(network: INetworkDefinition) -> list[LayerRecord]:
 
 def check_scales(module: ModuleOp, network: INetworkDefinition, config: IBuilderConfig) -> None:
     """Raise `InvalidModelError` for an INT8 input or output without a range, a calibrator or a quantize layer at the
-    border (tensorrt-features.md#5.10).
+    border (tensorrt-features.md#5.10). Those that a model has as INT8 are integers, as ONNX says, and need none.
     """
     if not limits_count() or config.int8_calibrator is not None:
         return
@@ -63,7 +63,7 @@ def check_scales(module: ModuleOp, network: INetworkDefinition, config: IBuilder
     sides = (("input", network.graph.inputs, kinds.inputs), ("output", network.graph.outputs, kinds.outputs))
     for kind, tensors, types in sides:
         for tensor, of in zip(tensors, types.data, strict=False):
-            if element_of(of) != i8:
+            if element_of(of) != i8 or _is_of_model(tensor):
                 continue
             if not (_is_read_by_scale(tensor, readers) if kind == "input" else _is_made_by_scale(tensor)):
                 layer = "a dequantize layer that reads it" if kind == "input" else "a quantize layer that makes it"
@@ -71,6 +71,13 @@ def check_scales(module: ModuleOp, network: INetworkDefinition, config: IBuilder
                     f"{tensor.name}: the INT8 {kind} of the network has no scale: expected a dynamic range, a "
                     f"calibrator or {layer}; {way_out()}"
                 )
+
+
+def _is_of_model(tensor: ITensor) -> bool:
+    """Whether a model says that the tensor is of INT8, rather than the program that builds the network."""
+    if tensor.producer is None:
+        return tensor.model_dtype is DataType.INT8
+    return tensor.given_dtype is None and tensor.producer.template is not None
 
 
 def _is_read_by_scale(tensor: ITensor, readers: dict[ITensor, list[LayerRecord]]) -> bool:

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 from layer_networks import CollectingLogger, constant, new_network
-from network_engines import built, cpu_config
+from network_engines import built, cpu_config, parsed
+from onnx import parser
 
 import mlirt as trt
 
@@ -59,6 +60,32 @@ def test_a_border_with_conversions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLIRT_BEYOND_TENSORRT", "1")  # bytes are the numbers that they are
     wide = built(doubled(logger), cpu_config(logger), logger)
     assert wide.engine.run({"x": np.array([1, -2, 3, 60], np.int8)})["y"].tolist() == [2, -4, 6, 120]
+
+
+_INTEGERS = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int8[4] x) => (int8[4] y, float[4] z) <int8 most = {5}> {
+   least = Max (x, x)
+   y = Min (least, most)
+   z = Cast <to: int = 1> (x)
+}
+"""
+
+
+def test_integers_of_a_model() -> None:
+    """tensorrt-features.md#5.10: what a model has as INT8 are the numbers that it says, so that no scale is missing; an
+    output of floats that the program makes INT8 needs one.
+    """
+    logger = CollectingLogger()
+    network = parsed(parser.parse_model(_INTEGERS), logger)
+    engine = built(network, cpu_config(logger), logger)
+    assert [engine.get_tensor_dtype(name) for name in ("x", "y", "z")] == [trt.int8, trt.int8, trt.float32]
+    found = engine.engine.run({"x": np.array([-128, -3, 5, 127], np.int8)})
+    assert found["y"].tolist() == [-128, -3, 5, 5]
+    assert found["z"].tolist() == [-128, -3, 5, 127]
+    network.get_output(1).dtype = trt.int8
+    assert trt.Builder(logger).build_serialized_network(network, cpu_config(logger, INT8)) is None
+    assert "z: an output of INT8 stands for numbers by its dynamic range" in logger.text()
 
 
 def halved(logger: CollectingLogger) -> tuple[trt.INetworkDefinition, trt.ILayer]:
