@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
 
 _EXPLICIT = 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH
+_STRONG = 1 << 1  # NetworkDefinitionCreationFlag.STRONGLY_TYPED
 
 
 class FailedValidation(InvalidModelError):
@@ -48,10 +49,11 @@ class Builder(EntryPoint, ContextManager):
         """A network without layers; without the flag EXPLICIT_BATCH its tensors are those of one sample
         (tensorrt-features.md#2.17).
 
-        Where version 10 is reported each network has an explicit batch, as there.
+        Where version 10 is reported each network has an explicit batch, as there, and may be STRONGLY_TYPED.
         """
         is_implicit = not flags & _EXPLICIT and not reports_at_least(10)
         network = INetworkDefinition(self.logger, has_implicit_batch=is_implicit)
+        network.is_strongly_typed = reports_at_least(10) and bool(flags & _STRONG)
         network.error_recorder = self.error_recorder
         return network
 

@@ -15,6 +15,7 @@ from mlirt.builder.api.optimization_profile import IOptimizationProfile
 from mlirt.builder.api.placement import check_devices
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.api.sparsity import report_sparsity
+from mlirt.builder.api.strong_types import check_strong_types
 from mlirt.builder.api.tensorrt_limits import check_loops, check_scales
 from mlirt.builder.calibration.calibrator_run import HAS_IMPLICIT_BATCH
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
@@ -58,6 +59,7 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     """The plan; the network stays as it is and can be built again (tensorrt-features.md#3.16)."""
     check_devices(network, config, reporter)
     check_loops(network, config, reporter)
+    check_strong_types(network, config)
     with memory_reported("Build of the engine", config.target, reporter):
         plan = _plan_with_direct_io(network, config, reporter)
     _report_fusions(plan, network, reporter)
@@ -160,7 +162,7 @@ def build_config(network: INetworkDefinition, config: IBuilderConfig, target: st
     tensors = [*graph.inputs, *(output for record in graph.records for output in record.outputs)] if is_int8 else []
     return BuildConfig(
         target,
-        precision_of(config, target),
+        "int8" if network.is_strongly_typed and _has_quantize_layers(network) else precision_of(config, target),
         [{name: one.shapes for name, one in profile.shapes.items()} for profile in config.optimization_profiles],
         calibration=config.int8_calibrator if is_int8 else None,
         dynamic_ranges={one.name: one.range for one in tensors if one.range is not None},
@@ -193,6 +195,10 @@ def _quantize(
     choice = Int8Choice(chosen.calibration, chosen.dynamic_ranges, early)
     half = chosen.target == "cuda" and "fp16" in chosen.precision
     prepare_int8(module, ctx, chosen.target, choice, shapes, chosen.progress, half=half)
+
+
+def _has_quantize_layers(network: INetworkDefinition) -> bool:
+    return any(record.type in (LayerType.QUANTIZE, LayerType.DEQUANTIZE) for record in network.graph.records)
 
 
 def _plan(module: ModuleOp, ctx: RtContext, name: str, config: BuildConfig, reporter: Reporter) -> Plan:

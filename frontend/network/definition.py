@@ -27,10 +27,12 @@ from mlirt.frontend.network.layers_window import WindowMethods
 from mlirt.frontend.network.loops import LoopMethods
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.argument_types import expect
+from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.logger import ILogger
+from mlirt.tensorrt.reported_version import reports_at_least
 from mlirt.tensorrt.reporting import Reporter, Reporting
 from mlirt.tensorrt.weights import Weights, as_weights
 
@@ -67,6 +69,7 @@ class INetworkDefinition(
         self.name = "Unnamed Network 0"
         self.reporter = Reporter(logger)
         self.graph = NetworkGraph(self.reporter)
+        self.is_strongly_typed = False
         if has_implicit_batch:
             self.graph.make_beside = lambda: WithBatch(self, INetworkDefinition(logger))
         self.fix_attributes()
@@ -74,6 +77,17 @@ class INetworkDefinition(
     @property
     def has_implicit_batch_dimension(self) -> bool:
         return self.graph.has_implicit_batch
+
+    if reports_at_least(10):
+
+        @property
+        def flags(self) -> int:
+            """The mask of `NetworkDefinitionCreationFlag`."""
+            return 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH | self.is_strongly_typed << 1
+
+        def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
+            """Whether the network was made with a flag."""
+            return bool(self.flags >> flag & 1)
 
     def with_batch(self, max_batch_size: int) -> INetworkDefinition:
         """The network with an explicit batch that stands for this one (mlirt's own, tensorrt-features.md#2.17)."""

@@ -54,6 +54,50 @@ assert config.hardware_compatibility_level is trt.HardwareCompatibilityLevel.NON
 """
 
 
+_STRONG = """
+import numpy as np, tensorrt as trt
+from tensorrt import BuilderFlag as Flag
+lines = []
+class Log(trt.ILogger):
+    def __init__(self):
+        trt.ILogger.__init__(self)
+    def log(self, severity, text):
+        lines.append(text)
+builder = trt.Builder(Log())
+network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
+assert network.get_flag(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+assert not builder.create_network(0).get_flag(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+def number(value):
+    return network.add_constant((), np.array(value, np.float32)).get_output(0)
+x = network.add_input("x", trt.float32, (1, 4, 6, 6))
+pair = network.add_dequantize(network.add_quantize(x, number(0.5)).get_output(0), number(0.5)).get_output(0)
+layer = network.add_activation(pair, trt.ActivationType.RELU)
+layer.name, layer.get_output(0).name = "relu", "y"
+network.mark_output(layer.get_output(0))
+half = network.add_input("h", trt.float16, (3,))
+doubled = network.add_elementwise(half, half, trt.ElementWiseOperation.SUM).get_output(0)
+doubled.name = "d"
+network.mark_output(doubled)
+def config(*flags):
+    made = builder.create_builder_config()
+    made.target = "cpu"
+    for flag in flags:
+        made.set_flag(flag)
+    return made
+plan = builder.build_serialized_network(network, config())
+engine = trt.Runtime(Log()).deserialize_cuda_engine(plan)
+print([engine.get_tensor_dtype(name).name for name in ("x", "y", "h", "d")])
+found = engine.engine.run({"x": np.full((1, 4, 6, 6), 0.8, np.float32), "h": np.array([1, 2, 3], np.float16)})
+print(found["y"].max(), found["d"].dtype, found["d"].tolist())
+for flag in (Flag.FP16, Flag.INT8, Flag.PREFER_PRECISION_CONSTRAINTS):
+    assert builder.build_serialized_network(network, config(flag)) is None
+    assert f"strongly typed: BuilderFlag.{flag.name} must not be set" in lines[-1], lines[-1]
+layer.precision = trt.float32
+assert builder.build_serialized_network(network, config()) is None
+assert "relu: the network is strongly typed" in lines[-1]
+"""
+
+
 def told(version: str, code: str) -> str:
     command = [sys.executable, "-W", "ignore", "-m", "mlirt.as_tensorrt", "--version", version, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
@@ -65,6 +109,13 @@ def told(version: str, code: str) -> str:
 def test_names_are_there_from_their_version_on(version: str, are_there: bool) -> None:
     lines = told(version, _NAMES).splitlines()
     assert lines == [" ".join([str(are_there)] * 3), f"{[are_there] * 3} {are_there}"]
+
+
+def test_strongly_typed_networks_of_version_10() -> None:
+    """Types are those of the network: no flag lets the builder choose others, and quantize layers need none."""
+    assert told("10.x", _STRONG).splitlines() == ["['FLOAT', 'FLOAT', 'HALF', 'HALF']", "1.0 float16 [2.0, 4.0, 6.0]"]
+    names = "import tensorrt as trt; print([one.name for one in trt.NetworkDefinitionCreationFlag])"
+    assert "STRONGLY_TYPED" not in told("8.6.1", names)
 
 
 def test_settings_are_kept_and_count() -> None:

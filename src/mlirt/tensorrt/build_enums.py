@@ -1,18 +1,21 @@
 """The enumerations of building an engine: flags, pools, sources, verbosity (TensorRT 8.5's names and numbers, and those
-of 8.6 where it is told).
+of 8.6 and 10 where these are told).
 """
 
 from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.reported_version import reports_at_least
 
-_IS_86 = reports_at_least(8, 6)
+_IS_86, _IS_10 = reports_at_least(8, 6), reports_at_least(10)
 
 
 class NetworkDefinitionCreationFlag(Enumeration):
     """Bits of the argument of `Builder.create_network`."""
 
     EXPLICIT_BATCH = 0
-    EXPLICIT_PRECISION = 1
+    if _IS_10:
+        STRONGLY_TYPED = 1
+    else:
+        EXPLICIT_PRECISION = 1
 
 
 class BuilderFlag(Enumeration):
