@@ -53,6 +53,17 @@ def test_enumerations_print_and_count_as_tensorrts() -> None:
     assert len(trt.BuilderFlag) == 15
 
 
+def test_programs_go_through_the_members_of_preview_features() -> None:
+    """tensorrt-features.md#3.12: each is there once; the cookbook's names with a k stand for the same."""
+    config = trt.Builder(trt.Logger()).create_builder_config()
+    for feature in trt.PreviewFeature.__members__.values():
+        config.set_preview_feature(feature, feature is trt.PreviewFeature.FASTER_DYNAMIC_SHAPES_0805)
+    found = {name: config.get_preview_feature(one) for name, one in trt.PreviewFeature.__members__.items()}
+    assert found == {"FASTER_DYNAMIC_SHAPES_0805": True, "DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805": False}
+    for name in found:
+        assert getattr(trt.PreviewFeature, f"k{name}") is trt.PreviewFeature[name]
+
+
 def test_helpers_of_row_2_20() -> None:
     assert trt.volume((2, 3, 4)) == 24
     assert trt.nptype(trt.DataType.HALF).__name__ == "float16"

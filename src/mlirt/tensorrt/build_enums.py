@@ -92,11 +92,13 @@ class PreviewFeature(Enumeration):
     """What could be switched on ahead of a release."""
 
     FASTER_DYNAMIC_SHAPES_0805 = 0
-    kFASTER_DYNAMIC_SHAPES_0805 = 0
     DISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 = 1
-    kDISABLE_EXTERNAL_TACTIC_SOURCES_FOR_CORE_0805 = 1
     if _IS_86:
         PROFILE_SHARING_0806 = 2
+
+
+for _one in tuple(PreviewFeature)[:2]:  # the cookbook's names, which are no members: programs go through those
+    setattr(PreviewFeature, f"k{_one.name}", _one)
 
 
 class HardwareCompatibilityLevel(Enumeration):
