@@ -21,7 +21,7 @@ from mlirt.dialects.symbolic_bounds import at_most
 
 # On a function: arrays of a layer's name, a relation, the lengths [left, right, where] and what is wrong otherwise.
 ATTRIBUTE = "trt.length_requirements"
-# On a function: arrays of a layer's name and the numbers of an input and of its axis.
+# On a function: arrays of a layer's name, or its words, and the numbers of an input and of its axis.
 BY_LAYER = "trt.lengths_by_layer"
 
 
@@ -140,7 +140,10 @@ def set_requirements(function: FuncOp, requirements: Sequence[LengthRequirement]
 
 
 def input_lengths_by_layer(function: FuncOp) -> dict[tuple[int, int], str]:
-    """Which layer needs the length of an input to be what it is, by the places of the input and of its axis."""
+    """Which layer needs the length of an input to be what it is, by the places of the input and of its axis.
+
+    Instead of its name there may be what it says of other lengths: `{left}` is what is expected, `{right}` what came.
+    """
     found = function.attributes.get(BY_LAYER)
     if found is None:
         return {}

@@ -103,7 +103,10 @@ class Tensor:
     logical: tuple[Expression, ...] | None = field(default=None, metadata=stored(formulas(), default=None))
     """The shape as callers know it, where a format has another one in memory, which `shape` is."""
     needed_by: tuple[str, ...] = field(default=(), metadata=stored(texts(MAX_RANK), default=(), only="inputs"))
-    """For each dimension the layer that needs it to be what it is, or nothing; empty where no layer does."""
+    """For each dimension the layer that needs it to be what it is, or nothing; empty where no layer does.
+
+    Instead of its name there may be what it says of another length: `{left}` is what is expected, `{right}` what came.
+    """
 
     @property
     def known_shape(self) -> tuple[Expression, ...]:

@@ -42,6 +42,9 @@ def symbol_values(manifest: Manifest, shapes: Sequence[Shape], sizes: Mapping[st
             if expected != length:
                 named = "" if isinstance(dim, int) else f" (= {to_text(dim)})"
                 layer = tensor.needed_by[axis] if tensor.needed_by else ""
+                if "{left}" in layer and "{right}" in layer:
+                    said = layer.replace("{left}", str(expected)).replace("{right}", str(length))
+                    raise _unmet(said, manifest, shapes)
                 reason = f", as layer {layer} needs it" if layer else ""
                 raise _wrong_shape(tensor, shape, f"dimension {axis} must be {expected}{named}, not {length}{reason}")
     if manifest.profiles:
@@ -73,10 +76,14 @@ def check_requirements(manifest: Manifest, shapes: Sequence[Shape], values: Mapp
             given = listed(manifest, shapes)
             raise PlanError(f"layer {one.layer} has no meaning for the shapes {given}: {error}; give others") from error
         if violation is not None:
-            raise UnmetConditionError(
-                f"{violation}, for the shapes {listed(manifest, shapes)}; give inputs that fit, or build the engine "
-                "for these shapes"
-            )
+            raise _unmet(violation, manifest, shapes)
+
+
+def _unmet(violation: str, manifest: Manifest, shapes: Sequence[Shape]) -> UnmetConditionError:
+    return UnmetConditionError(
+        f"{violation}, for the shapes {listed(manifest, shapes)}; give inputs that fit, or build the engine for these "
+        "shapes"
+    )
 
 
 def listed(manifest: Manifest, shapes: Sequence[Shape]) -> str:

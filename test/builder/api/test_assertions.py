@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from layer_networks import Array, CollectingLogger, constant, new_network
 from network_engines import built, cpu_config, run
+from onnx_models import numbers
 
 import mlirt as trt
 from mlirt.errors import UnmetConditionError
@@ -82,6 +83,29 @@ def test_condition_of_lengths_1_2b(kind: str) -> None:
     text = "condition[0] is false: (EQUAL (# 1 (SHAPE inputT0)) (# 1 (SHAPE inputT1))). edges differ. Condition '==' "
     assert "Error Code 7: Internal Error" in logger.text()
     assert f"{text}violated: 3 != 4. Instruction: CHECK_EQUAL 3 4." in logger.text()
+
+
+@pytest.mark.parametrize("order", ["xy", "yx"])
+def test_lengths_that_are_asserted_equal_are_one_1_2c(order: str) -> None:
+    """The engine has one symbol for both, which its sum does not broadcast any more; a run still gets the words."""
+    logger = CollectingLogger()
+    network = new_network(logger)
+    x, y = (network.add_input(name, trt.float32, (-1, 4)) for name in "xy")
+    left, right = (length(network, {"x": x, "y": y}[name], 0) for name in order)
+    network.add_assertion(network.add_elementwise(left, right, EQUAL).get_output(0), "rows differ.")
+    network.mark_output(network.add_elementwise(x, y, trt.ElementWiseOperation.SUM).get_output(0))
+    shapes = {name: ((1, 4), (3, 4), (9, 4)) for name in "xy"}
+    engine = built(network, cpu_config(logger, shapes=shapes), logger)
+    manifest = engine.manifest
+    assert [one.shape for one in (*manifest.inputs, *manifest.outputs)] == [("x_0", 4)] * 3
+    assert not manifest.requirements
+    feeds = {name: numbers(5, 4, seed=k) for k, name in enumerate("xy")}
+    (found,) = engine.engine.run(feeds).values()
+    np.testing.assert_array_equal(found, feeds["x"] + feeds["y"])
+    assert run(engine.create_execution_context(), {"x": numbers(3, 4), "y": numbers(1, 4)}) is None
+    lengths = "3 != 1. Instruction: CHECK_EQUAL 3 1." if order == "xy" else "1 != 3. Instruction: CHECK_EQUAL 1 3."
+    assert f"rows differ. Condition '==' violated: {lengths}" in logger.text()
+    assert "Error Code 7" in logger.text()
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)

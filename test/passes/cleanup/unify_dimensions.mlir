@@ -132,3 +132,28 @@ func.func @branch(%x: tensor<?xf32, #trt.dims<["n"]>>, %k: tensor<4xf32>, %c: te
   }
   func.return
 }
+
+// -----
+
+// Two lengths of which each is at least the other are one; the words of the layer stay for callers of other inputs.
+// CHECK-LABEL: @asserted
+// CHECK-SAME: %x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["n"]>>
+// CHECK-SAME: trt.lengths_by_layer = {{\[\[}}"{right} is not {left}", array<i64: 1, 0>]]
+// CHECK: trt.elementwise sum {{.*}} -> tensor<?xf32, #trt.dims<["n"]>>
+func.func @asserted(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>) {
+  trt.require_lengths {layer = "same", relation = "at_least", lengths = #trt.dims<["n", "m", "1"]>, fault = "{right} is not {left}"}
+  trt.require_lengths {layer = "same", relation = "at_least", lengths = #trt.dims<["m", "n", "1"]>, fault = "{left} is not {right}"}
+  %a = trt.elementwise sum %x, %y : (tensor<?xf32, #trt.dims<["n"]>>, tensor<?xf32, #trt.dims<["m"]>>) -> tensor<?xf32, #trt.dims<["broadcast(m, n)"]>>
+  func.return
+}
+
+// -----
+
+// One bound alone says nothing of equality.
+// CHECK-LABEL: @ordered
+// CHECK-SAME: %x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>
+func.func @ordered(%x: tensor<?xf32, #trt.dims<["n"]>>, %y: tensor<?xf32, #trt.dims<["m"]>>) {
+  trt.require_lengths {layer = "more", relation = "at_least", lengths = #trt.dims<["n", "m", "1"]>, fault = "{left} is below {right}"}
+  trt.require_lengths {layer = "again", relation = "at_least", lengths = #trt.dims<["n", "m", "1"]>, fault = "{left} is below {right}"}
+  func.return
+}
