@@ -21,9 +21,14 @@ AS_TENSORRT = [sys.executable, "-m", "mlirt.as_tensorrt", "--version", "8.6.1"]
 LOADER = """
 import numpy
 
+TYPES = {types!r}
+
 def load_data():
-    yield dict(numpy.load({path!r}))
+    arrays = numpy.load({path!r}).items()
+    yield {{name: array.astype(TYPES.get(array.dtype.name, array.dtype)) for name, array in arrays}}
 """
+NARROW = {"int64": "int32", "float64": "float32"}
+"""The types that a network of version 8 has for those of a model, which Polygraphy's calibrator wants of its data."""
 
 
 @dataclass
@@ -94,7 +99,7 @@ def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
     name, model = folder.name, str(folder / "model.onnx")
     plan, converted = out / f"{name}.plan", out / f"{name}.converted.plan"
     cache, tactics, ranges = out / f"{name}.timing", out / f"{name}.tactics.json", out / f"{name}.ranges"
-    data, profile = _data(folder, out)
+    (data, narrow), profile = _data(folder, out)
     polygraphy = [*AS_TENSORRT, os.environ["POLYGRAPHY_COMMAND"]]
 
     def step(kind: str, *arguments: str, files: tuple[Path, ...] = ()) -> Step:
@@ -103,7 +108,7 @@ def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
     compared = ["--trt", "--onnxrt", "--atol", "1e-3", "--rtol", "1e-3", *data, *profile]
     kept = ["--save-engine", str(plan), "--save-timing-cache", str(cache), "--save-tactics", str(tactics)]
     replayed = ["--load-timing-cache", str(cache), "--load-tactics", str(tactics)]
-    calibrated = ["--trt", "--int8", "--calibration-cache", str(ranges), *data, *profile]
+    calibrated = ["--trt", "--int8", "--calibration-cache", str(ranges), *narrow, *profile]
     steps = [step("run", "run", model, *compared, *kept, files=(plan, cache, tactics))]
     if "polygraphy" in parts:
         again = [
@@ -129,13 +134,17 @@ def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
     return steps
 
 
-def _data(folder: Path, out: Path) -> tuple[list[str], list[str]]:
-    """Polygraphy's flags for the inputs of a model, and for the profile of inputs of dynamic shapes."""
+def _data(folder: Path, out: Path) -> tuple[tuple[list[str], list[str]], list[str]]:
+    """Polygraphy's flags for the inputs of a model and for those of its network, and for the profile of those inputs
+    whose shapes are dynamic.
+    """
     inputs = folder / "inputs.npz"
     if not inputs.exists():
-        return [], []
-    loader = out / f"{folder.name}_loader.py"
-    loader.write_text(LOADER.format(path=str(inputs)))
+        return ([], []), []
+    loaders = [
+        _loader(out / f"{folder.name}{word}_loader.py", inputs, types)
+        for word, types in (("", {}), ("_narrow", NARROW))
+    ]
     with np.load(inputs) as arrays:
         shapes = {name: array.shape for name, array in arrays.items()}
     graph = onnx.load(str(folder / "model.onnx"), load_external_data=False).graph
@@ -146,7 +155,12 @@ def _data(folder: Path, out: Path) -> tuple[list[str], list[str]]:
     ]
     words = [f"{name}:[{','.join(map(str, shapes[name]))}]" for name in dynamic]
     profile = [w for which in ("min", "opt", "max") for w in (f"--trt-{which}-shapes", *words)] if words else []
-    return ["--data-loader-script", str(loader)], profile
+    return (loaders[0], loaders[1]), profile
+
+
+def _loader(script: Path, inputs: Path, types: dict[str, str]) -> list[str]:
+    script.write_text(LOADER.format(path=str(inputs), types=types))
+    return ["--data-loader-script", str(script)]
 
 
 def onnx_steps(out: Path, parts: int, data: Path | None) -> list[list[Step]]:
