@@ -126,6 +126,7 @@ PHASES = (
             Step("cse", "what several layers quantised alike is quantised once"),
             Step("remove-redundant-scales", "conversions that now meet cancel"),
             Step("quantize-lone-weights", "layers between int8 tensors can be int8 layers once their weights are"),
+            Step("expand-quantized-deconvolution", "convolutions have int8 kernels, and deconvolutions none"),
             Step("fuse-quantized-convolution", "convolutions take the scales around them as one factor"),
             Step("fuse-quantized-products", "matrix products take the scales around them as one factor too"),
             Step("fuse-packed-products", "what no integer product took; weights stay as few bits as they have", "cpu"),

@@ -20,6 +20,7 @@ from mlirt.dialects.trt.matrix_multiply import MatrixMultiplyOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
 from mlirt.passes.quantization.commuting_layers import movement_of
 from mlirt.passes.quantization.int8_convolution import integer_convolution
+from mlirt.passes.quantization.int8_deconvolution import integer_deconvolution
 from mlirt.passes.quantization.int8_product import integer_product
 from mlirt.passes.quantization.scalings import Refusal
 
@@ -59,9 +60,9 @@ def _of_dequantization(op: DequantizeOp) -> Iterator[tuple[str, str]]:
 
 def _why_not(op: Product, ctx: Context) -> str:
     if isinstance(op, DeconvolutionOp):
-        return "deconvolutions have no kernels for bytes"
-    is_convolution = isinstance(op, ConvolutionOp)
-    found = integer_convolution(op, ctx) if is_convolution else integer_product(op, ctx)
+        found = integer_deconvolution(op, ctx)
+    else:
+        found = integer_convolution(op, ctx) if isinstance(op, ConvolutionOp) else integer_product(op, ctx)
     return found.reason if isinstance(found, Refusal) else "no pass has tried"
 
 
