@@ -37,11 +37,13 @@ def holds_weights(op: Operation) -> bool:
 
 
 def is_held(op: Operation) -> bool:
-    """Whether an op is a constant that layers hold, and nothing else reads."""
+    """Whether an op is a constant that layers hold, and nothing else reads; those in branches and loops hold none."""
     if not isinstance(op, ConstantOp):
         return False
     uses = list(op.output.uses)
-    return bool(uses) and all(use.index > 0 and holds_weights(use.operation) for use in uses)
+    readers = [use.operation for use in uses]
+    is_whole = all(reader.parent is op.parent and holds_weights(reader) for reader in readers)
+    return bool(uses) and is_whole and all(use.index > 0 for use in uses)
 
 
 def weights_of(op: KernelOp, store: WeightStore) -> dict[str, tuple[Array, str]]:

@@ -145,6 +145,34 @@ def test_branches_are_one_layer() -> None:
     assert evaluate(network, {"items": items})[0] == 6
 
 
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_convolution_in_a_branch_reads_its_weights(outside: bool) -> None:
+    """tensorrt-features.md#11.13: also where a layer beside the conditional holds the same ones."""
+    model = parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[1, 1, 4] x, bool chosen) => (float[1, 1, 2] y, float[1, 1, 2] z) <float[1, 1, 3] w = {1, 2, 3}> {
+           y = If (chosen) <
+             then_branch = then () => (float[1, 1, 2] t) { t = Conv (x, w) },
+             else_branch = otherwise () => (float[1, 1, 2] o) { part = Conv (x, w) o = Neg (part) }
+           >
+           z = Conv (x, w)
+        }
+    """)
+    if not outside:
+        del model.graph.node[1], model.graph.output[1]
+    network = parsed(model)
+    x = np.array([[[1, 0, 2, -1]]], np.float32)
+    wanted = np.array([[[7, 1]]], np.float32)
+    for chosen in (True, False):
+        y, *z = evaluate(network, {"x": x, "chosen": np.array(chosen)})
+        np.testing.assert_array_equal(y, wanted if chosen else -wanted)
+        assert len(z) == outside
+        assert all(np.array_equal(one, wanted) for one in z)
+    config = trt.Builder(trt.Logger()).create_builder_config()
+    config.target = "cpu"
+    assert trt.Builder(trt.Logger()).build_serialized_network(network, config) is not None
+
+
 def test_file(tmp_path: Path) -> None:
     """tensorrt-features.md#11.6."""
     path = tmp_path / "cnn.onnx"
