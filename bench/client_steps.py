@@ -105,6 +105,8 @@ def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
     def step(kind: str, *arguments: str, files: tuple[Path, ...] = ()) -> Step:
         return Step(kind, name, [*polygraphy, *arguments], out, files)
 
+    is_quantized = _quantizes(onnx.load(str(folder / "model.onnx"), load_external_data=False).graph)
+    profile = [*profile, *(["--int8"] if is_quantized else [])]  # whose scales count, so that nothing is calibrated
     compared = ["--trt", "--onnxrt", "--atol", "1e-3", "--rtol", "1e-3", *data, *profile]
     kept = ["--save-engine", str(plan), "--save-timing-cache", str(cache), "--save-tactics", str(tactics)]
     replayed = ["--load-timing-cache", str(cache), "--load-tactics", str(tactics)]
@@ -125,13 +127,18 @@ def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
         steps += [
             step("inspect model", "inspect", "model", str(plan), "--model-type", "engine", "--show", "layers"),
             step("run, tactics replayed", "run", model, *compared, *replayed),
-            step("run --int8", "run", model, *calibrated, files=(ranges,)),
+            step("run --int8", "run", model, *calibrated, files=() if is_quantized else (ranges,)),
             step("convert", "convert", model, *profile, "-o", str(converted), files=(converted,)),
             step("debug build", *again, "--check", "true"),
         ]
     if "trex" in parts:
         steps.insert(1, Step("trex", name, [*AS_TENSORRT, str(HERE / "client_trex.py"), str(plan)], out))
     return steps
+
+
+def _quantizes(graph: onnx.GraphProto) -> bool:
+    """Whether a model has quantize layers, with which a network is built for INT8 alone."""
+    return any(node.op_type in ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear") for node in graph.node)
 
 
 def _data(folder: Path, out: Path) -> tuple[tuple[list[str], list[str]], list[str]]:
