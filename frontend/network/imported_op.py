@@ -13,6 +13,7 @@ from mlirt.dialects.symbol_renaming import rename_symbols
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightsAttr
+from mlirt.frontend.network.impossible_branches import refuse_impossible_branches
 from mlirt.frontend.network.layer import settings_of
 from mlirt.frontend.network.record import LayerRecord
 
@@ -30,6 +31,7 @@ def copied(record: LayerRecord, ir: LayerEmitter) -> Sequence[SSAValue]:
             op.value = ir.emission.store.put(record.store.get(op.value), op.value.key.data)
     if ir.emission.renamed:
         rename_symbols(copy, ir.emission.renamed)
+        refuse_impossible_branches(copy, ir.emission.store)
     if isinstance(copy, TensorOp):
         copy.properties.update(properties_of(type(copy), _edited(record)))
     ir.append(copy)

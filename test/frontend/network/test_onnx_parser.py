@@ -14,7 +14,7 @@ from onnx import parser
 
 import mlirt as trt
 from mlirt.dialects.context import RtContext
-from mlirt.errors import UnsupportedError
+from mlirt.errors import UnmetConditionError, UnsupportedError
 from mlirt.frontend.network.module import network_module
 from mlirt.frontend.onnx.importer import import_model
 
@@ -171,6 +171,40 @@ def test_a_convolution_in_a_branch_reads_its_weights(outside: bool) -> None:
     config = trt.Builder(trt.Logger()).create_builder_config()
     config.target = "cpu"
     assert trt.Builder(trt.Logger()).build_serialized_network(network, config) is not None
+
+
+@pytest.mark.parametrize("result", ["[1, 1]", ""])
+def test_a_branch_that_the_shapes_of_a_profile_contradict(result: str) -> None:
+    """tensorrt-features.md#11.13: a run that takes it ends with what is wrong, as with a model of these shapes."""
+    kept = int(bool(result))
+    model = parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[1, n] x, bool chosen) => (float{result} y) <int64[2] pair = {{1, 2}}, int64[2] axes = {{0, 1}}> {{
+           y = If (chosen) <
+             then_branch = then () => (float{result} t) {{ t = ReduceSum <keepdims: int = {kept}> (x, axes) }},
+             else_branch = otherwise () => (float{result} o) {{
+                part = Reshape (x, pair)
+                o = ReduceMax <axes: ints = [0, 1], keepdims: int = {kept}> (part)
+             }}
+           >
+        }}
+    """)
+    logger = CollectingLogger()
+    network, builder = new_network(logger), trt.Builder(logger)
+    assert trt.OnnxParser(network, logger).parse(model.SerializeToString())
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    config.target = "cpu"
+    profile.set_shape("x", (1, 3), (1, 3), (1, 3))
+    config.add_optimization_profile(profile)
+    plan = builder.build_serialized_network(network, config)
+    assert plan is not None, logger.text()
+    engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
+    assert engine is not None
+    x = np.array([[1, 2, 4]], np.float32)
+    (found,) = engine.engine.run({"x": x, "chosen": np.array(True)}).values()
+    assert found.tolist() == ([[7]] if kept else 7)
+    with pytest.raises(UnmetConditionError, match="3 elements became 2"):
+        engine.engine.run({"x": x, "chosen": np.array(False)})
 
 
 def test_file(tmp_path: Path) -> None:
