@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import ceil_div
 from mlirt.dialects.tensor_types import Tensor, channels, dims, element_of, tensor
 
@@ -39,17 +40,11 @@ def block_array(array: Array, lanes: int) -> Array:
     """A plain `[n, c, h, w]` array in blocks; lanes beyond the last channel are zero."""
     import numpy as np
 
-    batch, count, height, width = array.shape
-    blocks = -(-count // lanes)
-    padded = np.zeros((batch, blocks * lanes, height, width), array.dtype)
-    padded[:, :count] = array
-    return np.ascontiguousarray(padded.reshape(batch, blocks, lanes, height, width).transpose(0, 1, 3, 4, 2))
+    return np.ascontiguousarray(arranged(array, "n (c l) h w", "n c h w l", l=lanes))
 
 
 def unblock_array(array: Array, count: int) -> Array:
     """The plain `[n, count, h, w]` array of a blocked one."""
     import numpy as np
 
-    batch, blocks, height, width, lanes = array.shape
-    spread = array.transpose(0, 1, 4, 2, 3).reshape(batch, blocks * lanes, height, width)
-    return np.ascontiguousarray(spread[:, :count])
+    return np.ascontiguousarray(arranged(array, "n c h w l", "n (c l) h w")[:, :count])

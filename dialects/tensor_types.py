@@ -253,9 +253,9 @@ def stored_dims(of: Attribute) -> tuple[Dim, ...]:
 
 def strides(of: Attribute) -> tuple[tuple[Dim, ...], Dim]:
     """Strides in elements, and the offset of the element at index zero."""
-    stored, order = stored_dims(of), memory_order(of)
-    place = {axis: position for position, axis in enumerate(order)}
-    steps = tuple(product([stored[axis] for axis in order[place[k] + 1 :]]) for k in range(len(stored)))
+    from mlirt.dialects.layout import Layout  # tools that only read IR start without it
+
+    steps = Layout.ordered(stored_dims(of), memory_order(of)).strides()
     offset: Dim = 0
     for k, cells in enumerate(halo(of)):
         offset = offset + steps[2 + k] * cells

@@ -11,7 +11,7 @@ from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, operand_def, resu
 from xdsl.traits import Pure
 
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
-from mlirt.dialects.reshaped_strides import reshaped_strides
+from mlirt.dialects.layout import Layout
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_count, element_of, is_row_major, strides
 from mlirt.errors import InvalidInputError
@@ -54,9 +54,8 @@ class ViewOp(FusedOp):
             not is_known or before == after,
             f"C2: {self.name} of {source} ({before} elements) is not {target} ({after})",
         )
-        lies_so = is_row_major(target) or strides(target)[0] == reshaped_strides(
-            dims(source), strides(source)[0], dims(target)
-        )
+        found = Layout(dims(source), strides(source)[0]).reshaped(dims(target))
+        lies_so = is_row_major(target) or (found is not None and found.strides() == strides(target)[0])
         require(lies_so, f"C3: the elements of {source} do not lie like {target}")
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

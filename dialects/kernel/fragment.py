@@ -13,6 +13,7 @@ from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED, memory
 from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import PURE, READS, WRITES, Rule, Text
+from mlirt.dialects.layout import contiguous_width
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -101,17 +102,6 @@ class FragmentElementOp(Instruction):
         return x.fragment[:, x.position]
 
 
-def _largest_group(offsets: Sequence[int], most: int) -> int:
-    """The largest power of two up to `most` into whose multiples the offsets fall as runs of neighbours."""
-    group = most
-    while group > 1:
-        runs = [offsets[start : start + group] for start in range(0, len(offsets), group)]
-        if all(list(run) == list(range(run[0], run[0] + group)) for run in runs):
-            break
-        group //= 2
-    return max(group, 1)
-
-
 def _numbers(offsets: Sequence[int]) -> str:
     """A list of numbers, as a range where it is one."""
     steps = {after - before for before, after in pairwise(offsets)}
@@ -171,7 +161,7 @@ class _FragmentAccess(Instruction):
         """How many elements one access moves."""
         most = _MAX_ACCESS_BYTES // byte_width(memory(buffer).get_element_type())
         most = min(most, self.together.value.data or most)
-        return _largest_group(self.offset_list(), most) if self.wide.value.data else 1
+        return contiguous_width(self.offset_list(), most) if self.wide.value.data else 1
 
 
 def _has_all(value: str) -> Rule:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.dialects.kernel.interpreter_memory import Buffer, OutOfBoundsError
-from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT, SWIZZLE_LINES
+from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.kernel.transaction_barrier import barrier_of
+from mlirt.dialects.layout import Swizzle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,15 +35,7 @@ def swizzled(type_: TensorMapType, itemsize: int) -> Array:
     """Where the elements of a box lie after its start, in elements."""
     import numpy as np
 
-    offset = np.arange(type_.count) * itemsize
-    if type_.swizzle.data:
-        offset = swizzle(offset, type_.swizzle.data)
-    return offset // itemsize
-
-
-def swizzle(offset: Array, line: int) -> Array:
-    """Exchange the 16-byte pieces of lines; offsets in bytes from a 1024-byte boundary."""
-    return offset ^ (((offset >> 7) & (line // 16 - 1)) << 4)
+    return Swizzle.of_lines(type_.swizzle.data)(np.arange(type_.count) * itemsize) // itemsize
 
 
 def as_tf32(values: Array) -> Array:
@@ -65,7 +58,7 @@ def start_copies(x: Any, site: Site, type_: TensorMapType, places: Places) -> No
     memory, tensor = x.target.buffer, x.map
     size = memory.data.itemsize
     order = swizzled(type_, size)
-    aligned = max(SWIZZLE_LINES * type_.swizzle.data, BOX_ALIGNMENT)
+    aligned = max(Swizzle.of_lines(type_.swizzle.data).period, BOX_ALIGNMENT)
     for row, lane in enumerate(site.active.tolist()):
         start = int(x.target_index[row])
         if start * size % aligned:

@@ -11,11 +11,11 @@ from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.fragment_map import MapFragmentOp
 from mlirt.dialects.kernel.interpreter_lanes import Lanes
 from mlirt.dialects.kernel.interpreter_memory import DivergenceError, OutOfBoundsError, SharedBuffer
-from mlirt.dialects.kernel.interpreter_tensor_copies import swizzle
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARPGROUP
 from mlirt.dialects.kernel.warp_specialization import EachWarpgroupOp
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES, LINE
+from mlirt.dialects.layout import Layout, Swizzle, arranged
 from mlirt.dialects.tensor_types import numpy_dtype
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def widened(values: Array, kind: MmaKind) -> Array:
 
 def product_of_rows(product: Array) -> Array:
     """Each thread's part of a product: row 16 w + 8 h + g, column 8 j + 2 t + e -> thread (w, g, t), sum (j, h, e)."""
-    columns = product.shape[1]
-    return product.reshape(4, 2, 8, columns // 8, 4, 2).transpose(0, 2, 4, 3, 1, 5).reshape(WARPGROUP, -1)
+    return arranged(product, "(w h g) (j t e)", "(w g t) (j h e)", h=2, g=8, t=4, e=2)
 
 
 def read_tile(
@@ -85,11 +84,13 @@ def read_tile(
     if start * size % alignment:
         raise OutOfBoundsError(f"{site.where}: element {start} is not aligned to {alignment} bytes")
     depth = line_bytes // size
-    i, k = np.arange(own)[:, None], np.arange(depth)[None, :]
-    line, column = (i // depth * depth + k, i % depth) if by_depth else (i, k)
-    line = line if step is None else line // GROUP_LINES * step + line % GROUP_LINES
+    if by_depth:
+        layout = Layout(((own // depth, depth), depth), ((depth * depth, 1), depth))
+    else:
+        layout = Layout(((-(-own // GROUP_LINES), GROUP_LINES), depth), ((depth * (step or GROUP_LINES), depth), 1))
+    offset = layout(np.arange(own)[:, None], np.arange(depth))
     # Pieces are exchanged by where they lie in memory, which itself is aligned.
-    index = (swizzle(start * size + line * line_bytes + column * size, line_bytes) // size).reshape(-1)
+    index = (Swizzle.of_lines(line_bytes)((start + offset) * size) // size).reshape(-1)
     lane = np.full(index.size, site.active[row])
     at = memory.locate(site.lanes.access(index, lane, site.where))
     return site.machine.stages.read(memory, at, site.where).reshape(own, depth), (memory, at)

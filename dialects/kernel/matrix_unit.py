@@ -16,6 +16,7 @@ from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.buffers import SHARED
 from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import PURE, READS, Rule, Text
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -100,11 +101,10 @@ class LoadMatrixOp(Instruction):
                 at = f"{site.where}: a row starts at an element"
                 raise OutOfBoundsError(f"{at} that is not {_ROW_BYTES}-byte aligned")
             rows = x.buffer.read(start[:, None] + np.arange(width))
-            matrices = rows.view(np.uint16).reshape(-1, 4, 8, 8)
-            matrices = matrices.swapaxes(2, 3) if x.transpose else matrices
-            # [warp, matrix, row, pair] -> [warp, thread = row * 4 + pair, matrix]
-            pairs = np.ascontiguousarray(matrices).view(np.int32).reshape(-1, 4, _WARP).swapaxes(1, 2)
-            found.append(pairs.reshape(-1, 4))
+            # A thread has a pair of each matrix: of a row, or of a column.
+            places = "(w m p e) r" if x.transpose else "(w m r) (p e)"
+            pairs = arranged(rows.view(np.uint16), places, "(w r p) (m e)", m=4, r=8, p=4, e=2)
+            found.append(np.ascontiguousarray(pairs).view(np.int32))
         return np.concatenate(found, axis=1)
 
 
@@ -164,7 +164,7 @@ class MmaOp(Instruction):
     def meaning(x: Any, site: Site) -> Any:
         import numpy as np
 
-        count, packed, rows, columns = site.lanes.count, PACKED[x.kind], x.rows, x.columns
+        count = site.lanes.count
 
         def per_warp(value: Any) -> Any:
             shape = (count, value.shape[1])
@@ -172,12 +172,9 @@ class MmaOp(Instruction):
 
         left = _unpack(per_warp(x.left), x.kind)  # [warp, g, t, register, e]
         right = _unpack(per_warp(x.right), MmaKind.S8 if x.kind == MmaKind.U8 else x.kind)
-        # Register 4 i + 2 h + s of thread (g, t): row 16 i + 8 s + g, columns (4 h + t) * packed + e.
-        a = left.reshape(-1, 8, 4, rows, 2, 2, packed).transpose(0, 3, 5, 1, 4, 2, 6).reshape(-1, 16 * rows, 8 * packed)
-        # Register 2 j + h of thread (g, t): column 8 j + g, rows (4 h + t) * packed + e.
-        b = right.reshape(-1, 8, 4, columns, 2, packed).transpose(0, 4, 2, 5, 3, 1)
-        products = np.matmul(a, b.reshape(-1, 8 * packed, 8 * columns)).reshape(-1, rows, 2, 8, columns, 4, 2)
-        delta = products.transpose(0, 3, 5, 1, 4, 2, 6).reshape(count, -1)  # from [warp, i, s, g, j, t, e]
+        a = arranged(left, "w g t (i h s) e", "w (i s g) (h t e)", h=2, s=2)
+        b = arranged(right, "w g t (j h) e", "w (h t e) (j g)", h=2)
+        delta = arranged(np.matmul(a, b), "w (i s g) (j t e)", "(w g t) (i j s e)", s=2, g=8, t=4, e=2)
         return (x.accumulator + delta).astype(x.accumulator.dtype)
 
 

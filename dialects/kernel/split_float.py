@@ -15,6 +15,7 @@ from mlirt.dialects.kernel import instruction_fields as fields
 from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import PURE, SYNCHRONIZES, Rule, Text
 from mlirt.dialects.kernel.matrix_unit import product_types
+from mlirt.dialects.layout import arranged
 
 if TYPE_CHECKING:
     from mlirt.dialects.kernel.interpreter_instruction import Site
@@ -73,23 +74,14 @@ class SplitMmaOp(Instruction):
     def meaning(x: Any, site: Site) -> Any:
         import numpy as np
 
-        count, rows, columns = site.lanes.count, x.rows, x.columns
-
-        def quads(value: Any, blocks: int) -> Any:
-            """[warp, g, t, block of 32, e, q]"""
-            whole = np.broadcast_to(value, (count, value.shape[1]))
-            return whole.reshape(-1, 8, 4, blocks, QUAD, QUAD)
-
-        # Rows as [i, s, g], columns as [j, c], and the depth as [t, e].
-        left = quads(x.left, rows // 2).reshape(-1, 8, 4, rows // 2, QUAD, 2, 2)
-        a = parts_of(left.transpose(0, 3, 5, 6, 1, 2, 4).reshape(-1, 16 * rows, 16))
-        right = quads(x.right, columns // QUAD)
-        b = parts_of(right.transpose(0, 2, 4, 3, 5, 1).reshape(-1, 16, 8 * columns))  # [t, e, block, q, g = 2 t + pair]
+        left, right = (np.broadcast_to(value, (site.lanes.count, value.shape[1])) for value in (x.left, x.right))
+        a = parts_of(arranged(left, "(w g t) (b e q)", "w (b q g) (t e)", g=8, t=4, e=QUAD, q=QUAD))
+        b = parts_of(arranged(right, "(w g t) (b e q)", "w (t e) (b q g)", g=8, t=4, e=QUAD, q=QUAD))
         with np.errstate(invalid="ignore", over="ignore"):
             products: Any = sum(np.matmul(a[i], b[j]) for i, j in TERMS)
-            split = products.reshape(-1, rows, 2, 8, columns // QUAD, QUAD, 4, 2)
-            delta = split.transpose(0, 3, 6, 1, 2, 4, 7, 5)  # [warp, g, t, i, s, block, pair, q]
-            return (x.accumulator + delta.reshape(count, -1).astype(np.float32)).astype(np.float32)
+            order = ("w (i s g) (b q t p)", "(w g t) (i s b p q)")
+            delta = arranged(products, *order, s=2, g=8, q=QUAD, t=4, p=2)
+            return (x.accumulator + delta.astype(np.float32)).astype(np.float32)
 
 
 def parts_of(array: Any) -> list[Any]:

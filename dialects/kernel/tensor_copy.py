@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 BOX_ALIGNMENT = 128
 """Bytes that a box in shared memory is aligned to."""
-SWIZZLE_LINES = 8
-"""Lines after which the order of swizzled pieces repeats."""
 
 
 def map_type(value: SSAValue) -> TensorMapType:

@@ -14,6 +14,7 @@ from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
 from mlirt.dialects.kernel.simt import WARP, WARPGROUP
 from mlirt.dialects.kernel.tensor_copy import CopyOp, map_type
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -319,7 +320,5 @@ class JoinColumnsOp(Instruction):
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
-        values = x.value.reshape(-1, 8, 4, x.n // 4, 2, 2)
-        rows = values.transpose(0, 1, 4, 3, 2, 5)  # [warp, g, h, j, t, e]: the columns are j, t, e
-        joined = rows.reshape(-1, 8, 2, x.n // (2 * x.width), 4, x.width).transpose(0, 1, 4, 2, 3, 5)
-        return joined.reshape(len(x.value), x.n)
+        rows = arranged(x.value, "(w g t) (j h e)", "(w g h) (j t e)", g=8, t=4, h=2, e=2)
+        return arranged(rows, "(w g h) (k t e)", "(w g t) (h k e)", g=8, h=2, t=4, e=x.width)

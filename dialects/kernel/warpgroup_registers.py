@@ -14,7 +14,8 @@ from mlirt.dialects.kernel.instruction import Instruction, instruction
 from mlirt.dialects.kernel.instruction_fields import SYNCHRONIZES, Rule, Text
 from mlirt.dialects.kernel.matrix_unit import MmaKind, MmaKindAttr
 from mlirt.dialects.kernel.simt import WARPGROUP
-from mlirt.dialects.kernel.warpgroup import LINE, ROWS
+from mlirt.dialects.kernel.warpgroup import LINE
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.tensor_types import byte_width
 
 if TYPE_CHECKING:
@@ -102,9 +103,9 @@ class WarpgroupMmaRegistersOp(Instruction):
         accumulators, fragments = x.accumulator.copy(), [np.ascontiguousarray(one) for one in x.left]
         for row in site.warpgroups:
             right, right_at = read_tile(site, row, (x.right, x.right_index), x.columns, True)
-            # Register 2 h + s of thread (w, g, t): row 16 w + 8 s + g, columns 8 h + 2 t + e.
-            parts = [one[row : row + WARPGROUP].view(dtype).reshape(4, 8, 4, 2, 2, 2) for one in fragments]
-            left = np.concatenate([part.transpose(0, 4, 1, 3, 2, 5).reshape(ROWS, 16) for part in parts], axis=1)
+            parts = [one[row : row + WARPGROUP].view(dtype) for one in fragments]
+            places = ("(w g t) (h s e)", "(w s g) (h t e)")
+            left = np.concatenate([arranged(part, *places, g=8, t=4, h=2, s=2) for part in parts], axis=1)
             product = left.astype(np.float64) @ right.astype(np.float64).T
             accumulators[row : row + WARPGROUP] += product_of_rows(product).astype(accumulators.dtype)
             site.machine.stages.product(site.warpgroup(row), [right_at])

@@ -9,6 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
+from mlirt.dialects.layout import Layout
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.attention.walks import Walk, Walks
@@ -51,7 +52,7 @@ class Matrix:
     def of(op: AttentionOp, element: Attribute, lowering: Lowering) -> Matrix:
         space = [*op.batch, op.queries, op.keys]
         buffer = lowering.placements.scratch(product(space) * byte_width(element))
-        return Matrix(buffer, element, tuple(product(space[axis + 1 :]) for axis in range(len(space))))
+        return Matrix(buffer, element, Layout.row_major(space).strides())
 
     def memory(self) -> Strided:
         """It in a kernel."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.layout import Layout
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, stored_bytes, strides
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Placement
@@ -110,4 +111,4 @@ def copy_as_typed(value: SSAValue, layer: Operation, lowering: Lowering) -> SSAV
 
 def dense(buffer: SSAValue, sizes: tuple[Dim, ...]) -> Placement:
     """The placement of a tensor that fills a buffer in row-major order."""
-    return Placement(buffer, 0, tuple(product(sizes[k + 1 :]) for k in range(len(sizes))))
+    return Placement(buffer, 0, Layout.row_major(sizes).strides())

@@ -12,6 +12,7 @@ from mlirt.dialects.kernel.accumulators import columns_of, rows_of
 from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, ReuseSharedOp
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.attention.cuda.flash_kernel import FlashKernel
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
@@ -35,9 +36,8 @@ class ResultWriter:
         columns = op.columns
         assert isinstance(columns, int)
         self.columns = columns
-        self.wide = 1 if out.column != 1 else widest_access(op.output, [out.query, *out.batch, out.offset], lowering)
-        while columns % self.wide:
-            self.wide //= 2
+        wide = 1 if out.column != 1 else widest_access(op.output, [out.query, *out.batch, out.offset], lowering)
+        self.wide = vector_width(wide, columns)
         self.access = Access(range(self.wide), wide=True)
 
     @kernel

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from mlirt.dialects.layout import arranged
+
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
@@ -97,12 +99,5 @@ def transform_kernel(kernel: Array, scheme: Scheme) -> Array:
 
 def pack_transformed(transformed: Array, panels_per_group: int, columns: int, lanes: int) -> Array:
     """`[points, k, c]` as `[group, points, panel, c, columns * lanes]`, channels padded with zeros to whole groups."""
-    import numpy as np
-
-    points, outputs, inputs = transformed.shape
-    width = columns * lanes
-    groups, depth = -(-outputs // (panels_per_group * width)), -(-inputs // lanes) * lanes
-    padded = np.zeros((points, groups * panels_per_group * width, depth), transformed.dtype)
-    padded[:, :outputs, :inputs] = transformed
-    split = padded.reshape(points, groups, panels_per_group, width, depth)
-    return np.ascontiguousarray(split.transpose(1, 0, 2, 4, 3))
+    sizes = {"p": panels_per_group, "k": columns * lanes, "l": lanes}
+    return arranged(transformed, "n (g p k) (c l)", "g n p (c l) k", **sizes)

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES, ROWS
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -182,12 +183,6 @@ class BoxConvolution:
 
     def _packed(self, boxes: PixelBoxes, kernel: Array) -> Array:
         """`[output channel, lines of channels x positions of the window x channels]`, positions in order of boxes."""
-        import numpy as np
-
-        weights = self.order(kernel)
-        count, channels = weights.shape[:2]
-        depth, slabs = self.kind.depth, self._slabs
-        ordered = np.zeros((count, slabs * depth, len(boxes.taps)), weights.dtype)
-        for number, (down, across) in enumerate(boxes.taps):
-            ordered[:, :channels, number] = weights[:, :, down, across]
-        return ordered.reshape(count, slabs, depth, -1).swapaxes(2, 3).reshape(count, -1)
+        down, across = zip(*boxes.taps, strict=True)
+        taps = self.order(kernel)[:, :, down, across]
+        return arranged(taps, "n (s d) t", "n (s t d)", s=self._slabs, d=self.kind.depth)

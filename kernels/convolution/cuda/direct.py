@@ -26,6 +26,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import OuterProductOp
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -163,11 +164,8 @@ def _packed(channels: int, weights: Array) -> Array:
     """`[block of channels, input channel, taps, channel]` in single precision, filled up with zeros."""
     import numpy as np
 
-    count, inputs = weights.shape[:2]
-    blocks = -(-count // channels)
-    whole = np.zeros((blocks * channels, inputs, weights[0, 0].size), np.float32)
-    whole[:count] = weights.reshape(count, inputs, -1)
-    return np.ascontiguousarray(whole.reshape(blocks, channels, inputs, -1).transpose(0, 2, 3, 1))
+    taps = weights.reshape(*weights.shape[:2], -1).astype(np.float32)
+    return arranged(taps, "(b n) c t", "b c t n", n=channels)
 
 
 class _Direct:

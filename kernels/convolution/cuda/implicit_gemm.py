@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.layout import arranged, vector_width
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -138,17 +139,12 @@ def pack(
 
     The result is `[group, line, row]` with `by_depth`, else `[group, row, line]`; lines go tap by tap.
     """
-    import numpy as np
-
     weights = by_group(kernel, groups, transposed=transposed)
-    _, count, channels, taps = weights.shape
+    _, _, channels, taps = weights.shape
     per_tap = channels if window.is_flat else window.tiles_per_tap(depth) * depth
-    lines = window.steps(depth) * depth
-    packed = np.zeros((groups, -(-count // rows) * rows, max(lines, taps * per_tap)), weights.dtype)
-    split = packed[:, :count, : taps * per_tap].reshape(groups, count, taps, per_tap)
-    split[..., :channels] = weights.swapaxes(2, 3)
-    packed[:, :count, : taps * per_tap] = split.reshape(groups, count, -1)
-    return np.ascontiguousarray(packed.swapaxes(1, 2)) if by_depth else packed
+    lines = arranged(weights, "g (m n) c t", "g (m n) (t c)", n=rows, c=per_tap)
+    length = max(window.steps(depth) * depth, taps * per_tap)
+    return arranged(lines, "g n k", "g k n" if by_depth else "g n k", k=length)
 
 
 def widest(packed: Array) -> int:
@@ -170,9 +166,7 @@ def _window(op: ConvolutionOp, channels: int, groups: int, lowering: Lowering) -
     if narrow.is_rounded or not (is_point and stays and rows_join and (steps[-1] == 1 or sizes[-1] == 1)):
         return narrow
     wide = widest_access(op.input, [steps[0], steps[1]], lowering)
-    pixels = narrow.pixels
-    while wide > 1 and not (isinstance(pixels, int) and pixels % wide == 0):
-        wide //= 2
+    wide = vector_width(wide, narrow.pixels) if isinstance(narrow.pixels, int) else 1
     return Window(op, channels, groups, is_flat=False, wide=wide)
 
 

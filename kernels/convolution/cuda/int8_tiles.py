@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.layout import arranged, vector_width
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -113,20 +114,15 @@ def _wide(op: ConvolutionOp, channels: int, lowering: Lowering) -> int:
     steps = lowering.placements[op.input].strides
     if steps[1] != 1:
         return 1
-    wide = widest_access(op.input, [steps[0], *steps[2:]], lowering)
-    while channels % wide:
-        wide //= 2
-    return wide
+    return vector_width(widest_access(op.input, [steps[0], *steps[2:]], lowering), channels)
 
 
 def _packed(groups: int, columns: int, kernel: Array) -> Array:
     """`[group, output channel, place along the depth]`, filled up with zeros to whole tiles of `columns` and pieces."""
-    import numpy as np
 
-    count = len(kernel) // groups
-    split = kernel.reshape(groups, count, kernel.shape[1], -1).swapaxes(2, 3)
-    lines = packed_rows(split.reshape(groups, count, -1))
-    return np.pad(lines, ((0, 0), (0, -count % columns), (0, 0)))
+    taps = kernel.reshape(groups, len(kernel) // groups, kernel.shape[1], -1)
+    lines = packed_rows(arranged(taps, "g n c t", "g n (t c)"))
+    return arranged(lines, "g (p n) k", "g (p n) k", n=columns)
 
 
 def _indices(k: KernelBuilder, nest: Nest, pixels: Pixels, channel: SSAValue, row: SSAValue) -> list[SSAValue]:

@@ -21,6 +21,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.core import LoadOp
+from mlirt.dialects.layout import Layout, arranged
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
@@ -96,7 +97,7 @@ class RowCopy:
 
     def as_images(self, op: ConvolutionOp, buffer: SSAValue) -> MappedMemory:
         """The copy as images whose pixels are the positions of the window along a row."""
-        steps = [product(self.sizes[axis + 1 :]) for axis in range(len(self.sizes))]
+        steps = list(Layout.row_major(self.sizes).strides())
         steps[-2] = self.step[-1] * self.channels
         sizes = (*self.sizes[:-2], dims(op.output.type)[-1], self.line)
         return MappedMemory(buffer, self.kind.element, 0, sizes, tuple(steps))
@@ -112,9 +113,7 @@ class RowCopy:
         split = whole.reshape(count, depth, *(size for pair in zip(self.taps, self.fold, strict=True) for size in pair))
         order = (0, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2), 1)
         cells = split.transpose(order).reshape(count, self.lines, self.taps[-1], -1)
-        packed = np.zeros((count, self.lines, self.line // self.channels, self.channels), weights.dtype)
-        packed[:, :, : self.taps[-1], : cells.shape[-1]] = cells
-        return packed.reshape(count, self.lines * self.line)
+        return arranged(cells, "n l t c", "n (l t c)", t=self.line // self.channels, c=self.channels)
 
     def make(self, op: ConvolutionOp, buffer: SSAValue, lowering: Lowering) -> None:
         """`parallel (image, rows.., position) { store the channels of its cells, or zeros in the padding }`."""

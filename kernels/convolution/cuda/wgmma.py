@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -239,11 +240,7 @@ def packed_by_taps(depth: int, weights: Array, groups: int = 1) -> Array:
     """`[output channel, taps and channels]`, the channels of each tap filled up with zeros to whole tiles; with
     several groups these are the first dimension.
     """
-    import numpy as np
 
     count, channels = weights.shape[:2]
-    whole = -(-channels // depth) * depth
-    taps = weights[0, 0].size
-    packed = np.zeros((count, taps, whole), weights.dtype)
-    packed[..., :channels] = weights.reshape(count, channels, taps).swapaxes(1, 2)
-    return packed.reshape(*((groups,) if groups > 1 else ()), count // groups, taps * whole)
+    lines = arranged(weights.reshape(count, channels, -1), "n (s d) t", "n (t s d)", d=depth)
+    return lines if groups == 1 else lines.reshape(groups, count // groups, -1)

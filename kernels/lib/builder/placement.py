@@ -16,11 +16,11 @@ from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.slices import is_shown, slice_starts
 from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.layout import Layout
 from mlirt.dialects.plan.border import Border
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.regions import inner_blocks
-from mlirt.dialects.reshaped_strides import reshaped_strides
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import (
     byte_width,
     dims,
@@ -175,8 +175,8 @@ class Placements:
         if op.input in self._view_of:
             return self[op.output]
         source = self[op.input]
-        steps = reshaped_strides(dims(op.input.type), source.strides, dims(op.output.type))
-        return None if steps is None else Placement(source.buffer, source.offset, steps, source.part)
+        found = Layout(dims(op.input.type), source.strides).reshaped(dims(op.output.type))
+        return None if found is None else Placement(source.buffer, source.offset, found.strides(), source.part)
 
     def _behind(self, value: SSAValue, view: SSAValue) -> Placement:
         """Where a tensor lies that is written through a view which adds or drops axes of length 1."""
@@ -264,8 +264,7 @@ class Placements:
 
     def is_dense(self, value: SSAValue) -> bool:
         """Whether the elements lie in row-major order without gaps."""
-        sizes = dims(value.type)
-        return self._lies_with(value, [product(sizes[k + 1 :]) for k in range(len(sizes))])
+        return self._lies_with(value, Layout.row_major(dims(value.type)).strides())
 
     def lies_as_typed(self, value: SSAValue) -> bool:
         """Whether the elements lie as they do in a tensor of the value's type that has memory of its own."""

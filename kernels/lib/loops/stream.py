@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
-from mlirt.dialects.symbolic import Dim, modulo
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 
 _WIDE = 16  # bytes
@@ -36,9 +37,4 @@ class Stream:
         if self.steps[axis] != 1 or not self.has_own_memory():
             return 1
         numbers = [extents[axis], *(step for k, step in enumerate(self.steps) if k != axis)]
-        lanes = _WIDE // self.width
-        while lanes > 1 and any(modulo(number, lanes) != 0 for number in numbers):
-            lanes //= 2
-        while lanes > 1 and modulo(self.offset, lanes * self.width) != 0:
-            lanes //= 2
-        return lanes
+        return max(1, vector_width(_WIDE, self.offset, *(number * self.width for number in numbers)) // self.width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirt.dialects.layout import Layout, arranged
 from mlirt.dialects.symbolic import Dim
 
 if TYPE_CHECKING:
@@ -16,41 +17,19 @@ def pack_operand(transposes: bool, width: int, word: int, operand: Array) -> Arr
 
 
 def pack(matrices: Array, width: int, word: int = 1) -> Array:
-    """`[b.., depth, columns]` as `[b.., panels, depth, width]`, zeros beyond the last column.
+    """`[b.., depth, columns]` as `[b.., panels, depth / word, width * word]`, zeros beyond the last column and row.
 
-    With a `word` of several rows it is `[b.., panels, depth / word, width, word]`, zeros beyond the last row.
+    A `word` are so many rows of a column. The result is a view where it can be: whoever keeps it copies it once.
     """
-    import numpy as np
-
-    *batches, depth, columns = matrices.shape
-    panels = -(-columns // width)
-    lines = -(-depth // word)
-    padded = matrices
-    if (lines * word, panels * width) != (depth, columns):
-        padded = np.zeros((*batches, lines * word, panels * width), matrices.dtype)
-        padded[..., :depth, :columns] = matrices
-    if word == 1:
-        return split_columns(padded, width)
-    split = padded.reshape(*batches, lines, word, panels, width)
-    ordered = np.moveaxis(np.moveaxis(split, -3, -1), -3, -4)
-    return np.ascontiguousarray(ordered.reshape(*batches, panels, lines * word, width))
+    return arranged(matrices, "... (d v) (p n)", "... p d (n v)", n=width, v=word)
 
 
 def pack_codes(bits: int, width: int, data: Array) -> Array:
-    """Codes `[columns, bytes]` as panels `[panels, bytes of a step.., width]` for kernels that read few bits.
+    """Codes `[columns, bytes]` as panels `[panels, steps, width * bytes of a step]` for kernels that read few bits.
 
     Of 8 bits a step is one code, of fewer bits the codes of a word of 32 bits, which lie side by side in both orders.
     """
-    import numpy as np
-
-    per = 1 if bits == 8 else 4
-    columns, count = data.shape
-    panels = -(-columns // width)
-    lines = -(-count // per)
-    padded = np.zeros((panels * width, lines * per), np.uint8)
-    padded[:columns, :count] = data
-    split = padded.reshape(panels, width, lines, per).transpose(0, 2, 1, 3)
-    return np.ascontiguousarray(split).reshape(panels, lines * per, width)
+    return arranged(data, "(p n) (d v)", "p d (n v)", n=width, v=1 if bits == 8 else 4)
 
 
 def pack_blocks(width: int, coefficients: Array) -> Array:
@@ -59,25 +38,9 @@ def pack_blocks(width: int, coefficients: Array) -> Array:
 
     if coefficients.shape == (1, 1):
         return np.full(width, coefficients[0, 0], coefficients.dtype)
-    return np.ascontiguousarray(pack(coefficients.T, width))
-
-
-def split_columns(matrices: Array, width: int) -> Array:
-    """`[b.., depth, columns]` as `[b.., panels, depth, width]`: a view, so that whoever keeps it copies it once."""
-    import numpy as np
-
-    *outer, row, column = matrices.strides
-    *batches, depth, columns = matrices.shape
-    shape = (*batches, columns // width, depth, width)
-    return np.lib.stride_tricks.as_strided(matrices, shape, (*outer, width * column, row, column), writeable=False)
+    return pack(coefficients.T, width)
 
 
 def batch_steps(packed: tuple[int, ...]) -> list[Dim]:
     """The strides of packed matrices along their batch dimensions."""
-    steps: list[Dim] = []
-    for axis in range(len(packed) - 3):
-        step = 1
-        for size in packed[axis + 1 :]:
-            step *= size
-        steps.append(step)
-    return steps
+    return list(Layout.row_major(packed).strides()[:-3])

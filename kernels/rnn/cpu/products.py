@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import f32, i32
 
+from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
@@ -29,12 +30,8 @@ def packed(recurrent: Array, tile: RecurrentTile, word: int = 1) -> Array:
     """
     import numpy as np
 
-    depth, gates, units = recurrent.shape
-    words = -(-depth // word)
-    wide = np.zeros((words * word, gates, tile.width), np.float32 if word == 1 else np.int8)
-    wide[:depth, :, :units] = recurrent
-    split = wide.reshape(words, word, gates, tile.panels, tile.blocks, tile.lanes)
-    return np.ascontiguousarray(split.transpose(3, 0, 4, 2, 5, 1)).reshape(-1)
+    weights, sizes = recurrent.astype(np.float32 if word == 1 else np.int8), {"b": tile.blocks, "l": tile.lanes}
+    return arranged(weights, "(d v) g (p b l)", "(p d b g l v)", v=word, p=tile.panels, **sizes)
 
 
 class Products:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, StoreOp
+from mlirt.dialects.layout import Layout
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder, Stride
@@ -43,7 +44,7 @@ class Scratch:
         """The view that one kernel has of memory that several kernels share."""
         memory = k.memory(buffer, element)
         memory.name_hint = name
-        steps = [k.stride(product(shape[axis + 1 :])) for axis in range(len(shape))]
+        steps = [k.stride(step) for step in Layout.row_major(shape).strides()]
         for step in steps:
             if isinstance(step, SSAValue):
                 step.name_hint = f"{name}_step"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mlirt.dialects.layout import arranged
 from mlirt.kernels.rnn.cuda.persistent_shape import UNITS, PersistentShape
 
 if TYPE_CHECKING:
@@ -20,26 +21,12 @@ def for_matrix_unit(recurrent: Array, shape: PersistentShape) -> Array:
     """
     import numpy as np
 
-    padded = _padded(recurrent, 2 * shape.tiles, shape)
-    steps = shape.share // 16
-    split = padded.reshape(shape.warps, steps, 2, 4, 2, shape.tiles, 2, shape.blocks, UNITS)  # w k h t e i s b g
-    ordered = split.transpose(7, 0, 1, 8, 3, 5, 2, 6, 4)
-    return np.ascontiguousarray(ordered).view(np.int32).reshape(-1)
+    sizes = {"w": shape.warps, "k": shape.share // 16, "i": shape.tiles, "b": shape.blocks, "g": UNITS}
+    order = ("(w k h t e) (i s) (b g)", "(b w k g t i h s e)")
+    return np.ascontiguousarray(arranged(recurrent, *order, h=2, t=4, e=2, s=2, **sizes)).view(np.int32)
 
 
 def for_lanes(recurrent: Array, shape: PersistentShape) -> Array:
     """Weights [depth, gate, unit] as [block, warp, depth by fours, thread, 4]; thread 8 g + u has gate g of unit u."""
-    import numpy as np
-
-    padded = _padded(recurrent, shape.rows // UNITS, shape)
-    split = padded.reshape(shape.warps, shape.share // 4, 4, shape.rows // UNITS, shape.blocks, UNITS)
-    return np.ascontiguousarray(split.transpose(4, 0, 1, 3, 5, 2)).reshape(-1)
-
-
-def _padded(recurrent: Array, gates: int, shape: PersistentShape) -> Array:
-    import numpy as np
-
-    depth, count, units = recurrent.shape
-    padded = np.zeros((shape.warps * shape.share, gates, shape.units), recurrent.dtype)
-    padded[:depth, :count, :units] = recurrent
-    return padded
+    sizes = {"w": shape.warps, "d": shape.share // 4, "g": shape.rows // UNITS, "b": shape.blocks, "u": UNITS}
+    return arranged(recurrent, "(w d e) g (b u)", "(b w d g u e)", e=4, **sizes)

@@ -17,11 +17,11 @@ from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.simt import WARP
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.warpgroups.group_product import fits_narrow
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.combine_words import combiner_of
@@ -109,10 +109,7 @@ def _wide(one: Affine, length: int, lowering: Lowering) -> int:
     size = byte_width(element_of(one.value.type))
     places: list[Dim] = [lowering.placements[one.value].offset + one.offset * size, length * size]
     places += [step * size for step in one.steps[:-1]]
-    count = _PIECE // size
-    while count > 1 and not all(is_multiple(start, count * size) for start in places):
-        count //= 2
-    return count
+    return max(1, vector_width(_PIECE, *places) // size)
 
 
 class _ClusterRows(Rows):

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, stored_bytes
@@ -125,8 +126,7 @@ class _Columns:
         for value, one in both:
             others = [*one.steps[: len(self.outer) - 1], one.steps[-1]]
             vector = min(vector, widest_access(value, others, self.lowering))
-        while vector > 1 and not is_multiple(columns, vector):
-            vector //= 2
+        vector = vector_width(vector, columns)
         across, count = 1, typical(columns, typical_values(self.lowering.block)) // vector
         while across < min(_ACROSS, count):
             across *= 2

@@ -23,7 +23,7 @@ from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.reshaped_strides import reshaped_strides
+from mlirt.dialects.layout import Layout
 from mlirt.dialects.symbolic import symbols
 from mlirt.dialects.tensor_types import (
     channels_last,
@@ -215,8 +215,8 @@ def is_view_with_channels_last(op: ViewOp) -> bool:
     source, target = op.input.type, op.output.type
     if rank(source) < 3 or rank(target) < 3 or not has_orders(target):
         return False
-    steps = reshaped_strides(dims(source), strides(ordered(source, Order.LAST))[0], dims(target))
-    return steps == strides(ordered(target, Order.LAST))[0]
+    found = Layout(dims(source), strides(ordered(source, Order.LAST))[0]).reshaped(dims(target))
+    return found is not None and found.strides() == strides(ordered(target, Order.LAST))[0]
 
 
 def _pointwise(op: Operation, costs: Costs) -> Choice:

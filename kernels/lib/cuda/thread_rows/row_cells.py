@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
+from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.language import Value, kernel
 from mlirt.kernels.lib.language.simt_words import Access, element_at, load_fragment
 from mlirt.kernels.lib.language.words import is_inside, static_range
@@ -76,12 +77,9 @@ def row_cells(source: SSAValue, along: int, axis: Axis, most: int, lowering: Low
     if steps[along] != 1:
         return None
     others = [step for k, step in enumerate(steps) if k != along]
-    results = most
-    while results > 1 and not is_multiple(axis.output, results):
-        results //= 2
+    results = vector_width(most, axis.output)
     together = min(widest_access(source, others, lowering), _MAX_ACCESS_BYTES // byte_width(element_of(source.type)))
-    while together > 1 and ((results * axis.stride) % together or not is_multiple(axis.length, together)):
-        together //= 2
+    together = vector_width(together, results * axis.stride, axis.length)
     found = RowCells(axis, results, together)
     return found if results > 1 and together > 1 and len(found.numbers()) <= _MAX_THREAD_CELLS else None
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -17,13 +18,7 @@ def widest_access(value: SSAValue, other_steps: Sequence[Dim], lowering: Lowerin
     `other_steps` are the strides of the other dimensions that are walked along.
     """
     place, size = lowering.placements[value], byte_width(element_of(value.type))
-    wide = most // size
-    while wide > 1:
-        offsets = [place.offset, *(step * size for step in other_steps)]
-        if all(is_multiple(offset, wide * size) for offset in offsets):
-            return wide
-        wide //= 2
-    return 1
+    return max(1, vector_width(most, place.offset, *(step * size for step in other_steps)) // size)
 
 
 def is_multiple(length: Dim, of: int) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mlirt.dialects.layout import arranged
+
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
@@ -15,11 +17,7 @@ def packed_rows(array: Array) -> Array:
     """A contiguous copy whose last dimension is filled up with zeros to whole pieces of 16 bytes."""
     import numpy as np
 
-    whole = _PIECE // array.itemsize
-    width = -(-array.shape[-1] // whole) * whole
-    packed = np.zeros((*array.shape[:-1], width), array.dtype)
-    packed[..., : array.shape[-1]] = array
-    return packed
+    return np.ascontiguousarray(arranged(array, "... (p e)", "... (p e)", e=_PIECE // array.itemsize))
 
 
 def in_fragment_order(columns: Array, width: int) -> Array:
@@ -31,12 +29,8 @@ def in_fragment_order(columns: Array, width: int) -> Array:
     """
     import numpy as np
 
-    *batch, count, depth = columns.shape
-    group = _QUAD * width
-    whole = np.zeros((*batch, -(-count // group) * group, depth), columns.dtype)
-    whole[..., :count, :] = columns
-    parts = whole.reshape(*batch, -1, _QUAD, width // _PAIR, _PAIR, depth)
-    return np.ascontiguousarray(parts.swapaxes(-4, -3)).reshape(whole.shape)
+    order = ("... (k t j e) d", "... (k j t e) d")
+    return np.ascontiguousarray(arranged(columns, *order, t=_QUAD, j=width // _PAIR, e=_PAIR))
 
 
 def packed_along_depth(swaps: bool, width: int, matrices: Array) -> Array:

@@ -16,6 +16,7 @@ from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, SaturateFragmentOp
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_half
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -189,12 +190,8 @@ class RowEpilogue:
         start = lowering.placements[one.value].offset + one.offset * size
         places = [start, *(step * size for step in one.steps[:-1])]
         most = min(self.width, _PIECE // size)
-        count = most if one.steps[-1] == 1 and isinstance(self.columns, int) else 1
-        while count > 1:
-            aligned = all(isinstance(place, int) and place % (count * size) == 0 for place in places)
-            if aligned and isinstance(self.columns, int) and self.columns % count == 0:
-                break
-            count //= 2
+        is_known = one.steps[-1] == 1 and all(isinstance(number, int) for number in (self.columns, *places))
+        count = vector_width(most * size, self.columns * size, *places) // size if is_known else 1
         return {"wide": count > 1, "together": count if 1 < count < most else 0}
 
     def at(self, batch: SSAValue, row: SSAValue) -> list[SSAValue]:

@@ -26,7 +26,7 @@ from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowKind, WindowOp
-from mlirt.dialects.reshaped_strides import reshaped_strides
+from mlirt.dialects.layout import Layout
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.tensor_types import Tensor, channels_last, rank, with_order
 
@@ -196,9 +196,9 @@ def test_strides_of_another_shape(data: st.DataObject) -> None:
     array = np.arange(int(np.prod(before))).reshape([before[axis] for axis in order]).transpose(np.argsort(order))
     if data.draw(st.booleans()) and len(after) > 2:
         after = [after[0] * after[1], *after[2:]]
-    steps = reshaped_strides(before, [step // array.itemsize for step in array.strides], after)
+    found = Layout(tuple(before), tuple(step // array.itemsize for step in array.strides)).reshaped(after)
     want = array.reshape(after)
-    assert (steps is not None) == np.shares_memory(want, array)
-    if steps is not None:
-        found = np.lib.stride_tricks.as_strided(array, after, [int(str(step)) * array.itemsize for step in steps])
-        np.testing.assert_array_equal(found, want)
+    assert (found is not None) == np.shares_memory(want, array)
+    if found is not None:
+        steps = [int(str(step)) * array.itemsize for step in found.strides()]
+        np.testing.assert_array_equal(np.lib.stride_tricks.as_strided(array, after, steps), want)
