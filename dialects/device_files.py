@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard, cast, get_args, get_origin, get_type_hints
 
 from mlirt.dialects.cpu_device import CpuDevice
-from mlirt.dialects.gpu_device import FIGURES, GpuDevice, GrowsWith, ShapeTimes, derived
+from mlirt.dialects.gpu_device import FIGURES, GpuDevice, GrowsWith, derived
 from mlirt.errors import InvalidInputError
 
 Device: TypeAlias = "GpuDevice | CpuDevice"
@@ -180,7 +180,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         return _record(cast("type[Any]", hint), _table_at(value, where), where)
     if get_origin(hint) is Mapping:
         shapes = _table_at(value, where)
-        return {name: _record(ShapeTimes, _table_at(one, where), f"{where}.{name}") for name, one in shapes.items()}
+        return {name: _value(get_args(hint)[1], one, f"{where}.{name}") for name, one in shapes.items()}
     if get_origin(hint) is tuple:
         return tuple(_value(get_args(hint)[0], one, where) for one in _list_at(value, where))
     allowed = str if hint is str else int if hint is int else (int, float)

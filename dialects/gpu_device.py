@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
+
+_BLOCK_BYTES = 1024  # of shared memory, that the system takes for each block
 
 
 @dataclass(frozen=True)
@@ -110,25 +112,76 @@ class TileEstimates:
     """Products that a processor makes per cycle."""
     halves: Annotated[float, GrowsWith("tensor_products")]
     bytes: Annotated[float, GrowsWith("tensor_products")]
-    shapes: Mapping[str, ShapeTimes]
+    shapes: Mapping[str, ShapeTimes] = field(hash=False)
     """By names such as `half_128x64`."""
 
 
 @dataclass(frozen=True)
+class AttentionTimes:
+    """Microseconds with a shape: each of many blocks takes `tile` for a tile of keys, and `block` besides; where a
+    processor has one block, that takes `alone` for a tile.
+    """
+
+    tile: float
+    block: float
+    alone: float = 0
+
+
+@dataclass(frozen=True)
 class AttentionEstimates:
-    """`launch` microseconds of a launch that does nothing; a tile takes `slower` times as long as on an H200."""
+    """`launch` microseconds of a launch that does nothing; a tile takes `slower` times as long as in `shapes`."""
 
     launch: float
     slower: Annotated[float, GrowsWith("cycle")]
+    shapes: Mapping[str, AttentionTimes] = field(hash=False)
+    """By names such as `128x64w4` (kernels/attention/cuda/flash_shape.py) and `128x64s3` (group_shape.py)."""
+
+
+@dataclass(frozen=True)
+class RecurrentEstimates:
+    """Microseconds of a step of a persistent recurrent layer (kernels/rnn/cuda/persistent_shape.py)."""
+
+    step: float
+    """The way of a number through memory."""
+    block: float
+    """What each block adds."""
+    round: float
+    """What each block adds that reads at the same time, for each further round of loads that a thread makes."""
+    warp: Annotated[float, GrowsWith("cycle")]
+    """What each warp adds."""
+    register: Annotated[float, GrowsWith("cycle")]
+    """What each register of weights adds."""
+    sequence: Annotated[float, GrowsWith("cycle")]
+    """What it adds in single precision for each further sequence."""
+    one_block: Annotated[float, GrowsWith("cycle")]
+    """A step of one block, in which nothing goes through memory."""
+    one_block_register: Annotated[float, GrowsWith("cycle")]
+    """What each register of weights adds there."""
+    one_block_cell: Annotated[float, GrowsWith("cycle")]
+    """What each further cell of a thread adds there."""
+
+
+@dataclass(frozen=True)
+class RowEstimates:
+    """Of rows that blocks reduce (passes/fusion/fuse_row_reductions.py), in microseconds and bytes per microsecond."""
+
+    launch: float
+    block_bytes: float
+    """That a block reads, as much at once as its threads hold."""
+    loop_bytes: float
+    """That a block reads in a loop."""
+    read_bytes: Annotated[float, GrowsWith("memory_gb_s")]
+    """That all blocks read."""
 
 
 @dataclass(frozen=True)
 class MoveEstimates:
     """Microseconds of the launch of a copy, bytes that one moves in a microsecond, and microseconds that a result of an
-    int8 product takes, and each extra operand of it.
+    int8 product takes, and each extra operand of it. With fewer than `threads` threads each does less.
     """
 
     launch: float
+    threads: Annotated[float, GrowsWith("processors")]
     copied_bytes: Annotated[float, GrowsWith("memory_gb_s")]
     int8_result: Annotated[float, GrowsWith("memory_time")]
     int8_extra: Annotated[float, GrowsWith("memory_time")]
@@ -161,11 +214,17 @@ class GpuDevice:
     boxes: BoxEstimates
     tiles: TileEstimates
     attention: AttentionEstimates
+    recurrent: RecurrentEstimates
+    rows: RowEstimates
     moves: MoveEstimates
 
     def clusters_of(self, blocks: int) -> int:
         """How many clusters of 1, 2, 4 or 8 blocks have a place at once; at least one."""
         return max(1, self.clusters[blocks.bit_length() - 1])
+
+    def shared_bytes_of(self, blocks: int) -> int:
+        """Shared memory that each block may have where a processor has so many."""
+        return (self.shared_bytes + _BLOCK_BYTES) // blocks - _BLOCK_BYTES
 
     def __str__(self) -> str:
         return f"{self.name}: {self.processors} processors, {self.clock_mhz:g} MHz, {self.memory_gb_s:g} GB/s"

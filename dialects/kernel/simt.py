@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WARP, WARPGROUP = 32, 128
 """Threads."""
+MAX_THREADS, MAX_REGISTERS = 1024, 255
+"""Threads of a block, and registers of a thread, on every GPU."""
 _SHARED_ALIGNMENT = 128
 MAX_ALIGNMENT = 1024
 """Bytes that shared memory can be aligned to."""

@@ -26,13 +26,6 @@ from mlirt.passes.rules.driver import rules_of
 Places = Mapping[str, Dim]
 End = PointwiseOp | ReductionOp
 
-_BLOCK_BYTES = 1.0e5  # that a block reads in a microsecond, as much at once as its threads hold
-_LOOP_BYTES = 4.0e4  # that it reads in a loop
-_HELD = 64 * 1024  # elements that the threads of a block hold
-_BYTES = 3.5e6  # that all of them do
-_LAUNCH = 1.5  # microseconds
-_SPLIT = 64 * 1024  # elements of a row, from which on a reduction of its own is two launches
-
 
 @dataclass(frozen=True)
 class FuseRowReductionsPass(RulePass):
@@ -93,8 +86,10 @@ class FuseRowReductionsPass(RulePass):
         rows = typical(product(size for axis, size in enumerate(chain.space) if axis not in chain.axes), known)
         bytes_ = length * byte_width(_element(chain.end.results[0]))
         steps = len(chain.members) + chain.reduces
-        apart = (len(chain.members) + 1) * (_LAUNCH + rows * bytes_ / _BYTES) + (length > _SPLIT) * steps * _LAUNCH
-        return _together(Target("cuda", device=self.device).gpu, rows, length, bytes_, steps + 1) <= apart
+        device = Target("cuda", device=self.device).gpu
+        launch, splits = device.rows.launch, length > device.registers  # then a reduction of its own is two launches
+        apart = (len(chain.members) + 1) * (launch + rows * bytes_ / device.rows.read_bytes) + splits * steps * launch
+        return _together(device, rows, length, bytes_, steps + 1) <= apart
 
 
 def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: int) -> float:
@@ -104,9 +99,9 @@ def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: in
     clusters = device.clusters if device.arch == HOPPER else (device.processors,)
     blocks = max((1 << number for number, places in enumerate(clusters) if rows <= places), default=1)
     rounds = -(-rows // device.processors) if blocks == 1 else 1
-    if length <= _HELD * blocks:
-        return _LAUNCH + max(rounds * bytes_ / blocks / _BLOCK_BYTES, rows * bytes_ / _BYTES) * min(passes, 2)
-    return _LAUNCH + max(rounds * bytes_ / blocks / _LOOP_BYTES, rows * bytes_ / _BYTES) * passes
+    held, times = length <= device.registers * blocks, device.rows
+    own = rounds * bytes_ / blocks / (times.block_bytes if held else times.loop_bytes)
+    return times.launch + max(own, rows * bytes_ / times.read_bytes) * (min(passes, 2) if held else passes)
 
 
 class _Chain:

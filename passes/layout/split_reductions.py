@@ -9,6 +9,7 @@ from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
 from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
@@ -19,7 +20,6 @@ from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
 _MIN_THREAD_ELEMENTS = 16  # what a thread of any of the launches should combine
 _MAX_THREAD_ELEMENTS = 64  # what threads may combine one after the other without a split
-_ROW = 64 * 1024  # elements that the threads of a block hold in registers
 _FEW_PARTS = 4  # times more parts are wanted: better more than that, where they are nearer to it
 _PART, _MIN_PART_LENGTH = 32 * 1024, 2 * 1024  # elements of a row that a block should have
 _BLOCKS = 2  # of each processor, which keep all busy
@@ -48,9 +48,8 @@ class SplitReductionsPass(RulePass):
     @rule(op(ReductionOp).named("reduction"))
     def split(self, m: Match, reduction: ReductionOp) -> Outcome:
         device = Target("cuda", device=self.device).gpu
-        blocks, clusters = _BLOCKS * device.processors, device.clusters if device.arch == HOPPER else ()
         results = typical(element_count(reduction.output.type), m.analysis(typical_values))
-        parts = _parts(reduction, results, blocks, clusters)
+        parts = _parts(reduction, results, device)
         if parts is None:
             return "the threads of a block or cluster hold its rows, or its lengths are not known"
         first, second = _split(reduction, *parts)
@@ -58,7 +57,7 @@ class SplitReductionsPass(RulePass):
         return m.insert(second)
 
 
-def _parts(reduction: ReductionOp, results: int, blocks: int, clusters: Sequence[int]) -> tuple[int, int] | None:
+def _parts(reduction: ReductionOp, results: int, device: GpuDevice) -> tuple[int, int] | None:
     """Into how many parts of which length the outermost reduced dimension is split; None for not at all."""
     first, *rest = reduction.reduced.dims() or (0,)
     if not isinstance(first, int) or not all(isinstance(size, int) for size in rest):
@@ -70,14 +69,14 @@ def _parts(reduction: ReductionOp, results: int, blocks: int, clusters: Sequence
         inner *= int(str(size))
     if _crosses_rows(reduction):
         count = _parts_across(first, inner, results)
-    elif _are_held(reduction, first * inner, results, clusters):
+    elif _are_held(reduction, first * inner, results, device):
         return None
     else:
-        count = _parts_along(first, inner, results, blocks)
+        count = _parts_along(first, inner, results, device)
     return (count, first // count) if count > 1 else None
 
 
-def _are_held(reduction: ReductionOp, length: int, results: int, clusters: Sequence[int]) -> bool:
+def _are_held(reduction: ReductionOp, length: int, results: int, device: GpuDevice) -> bool:
     """Whether rows lie in one piece each, and the threads of a cluster for each hold them all at once."""
     kept, sizes = rank(reduction.output.type), reduction.reduced.dims()
     for value, access in zip(reduction.inputs, reduction.access, strict=True):
@@ -85,7 +84,8 @@ def _are_held(reduction: ReductionOp, length: int, results: int, clusters: Seque
         pairs = zip(place, place[1:], sizes[1:], strict=False)
         if any(step != after * size for step, after, size in pairs) or place[-1] not in (0, 1):
             return False
-    return any(results <= places and length <= _ROW << number for number, places in enumerate(clusters))
+    clusters = device.clusters if device.arch == HOPPER else ()
+    return any(results <= places and length <= device.registers << n for n, places in enumerate(clusters))
 
 
 def _steps(access: AccessAttr, steps: Sequence[Dim], count: int) -> list[Dim]:
@@ -110,12 +110,12 @@ def _parts_across(first: int, inner: int, results: int) -> int:
     return more if fewer * _FEW_PARTS < most and more * fewer < most * most else fewer
 
 
-def _parts_along(first: int, inner: int, results: int, blocks: int) -> int:
-    """Into how many parts blocks that walk along rows split them: as few as make `blocks` ones, with rows that they
+def _parts_along(first: int, inner: int, results: int, device: GpuDevice) -> int:
+    """Into how many parts blocks that walk along rows split them: as few as keep a device busy, with rows that they
     hold.
     """
-    length = first * inner
-    if length <= _ROW:
+    length, blocks = first * inner, _BLOCKS * device.processors
+    if length <= device.registers:
         return 1
     allowed = [n for n in range(1, min(first, length // _MIN_PART_LENGTH) + 1) if first % n == 0]
     wanted = [n for n in allowed if length // n <= _PART and n * results >= blocks]

@@ -11,6 +11,9 @@ from mlirt.dialects.device_files import cpu_device, device_names, gpu_device, re
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.target import Target
 from mlirt.errors import InvalidInputError
+from mlirt.kernels.attention.cuda.group_shape import group_shapes
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import tiles_for
+from mlirt.kernels.rnn.cuda.persistent_shape import one_block_shape
 
 
 @pytest.mark.parametrize("name", device_names())
@@ -44,8 +47,26 @@ def test_times_follow_from_figures() -> None:
     assert other.warpgroups.cycles_per_microsecond == one.warpgroups.cycles_per_microsecond / 2
     assert other.warpgroups.moved_bytes == one.warpgroups.moved_bytes / 2
     assert other.attention.slower == 2 * one.attention.slower
+    assert other.moves.threads == one.moves.threads / 2
+    assert (other.recurrent.register, other.recurrent.step) == (2 * one.recurrent.register, one.recurrent.step)
     assert other.warpgroups.latency == one.warpgroups.latency
     assert gpu_device("a100").tiles.halves == one.tiles.halves / 2
+
+
+def test_blocks_share_the_memory_of_a_processor() -> None:
+    """Each block takes 1 KiB more than it may have itself."""
+    assert [gpu_device("h200").shared_bytes_of(blocks) for blocks in (1, 2)] == [227 * 1024, 113 * 1024]
+    assert gpu_device("l4").shared_bytes_of(1) == 99 * 1024
+
+
+def test_tiles_and_shapes_are_those_that_a_device_holds() -> None:
+    """With less shared memory there are fewer tiles; with fewer registers fewer weights stay in them."""
+    whole, small = gpu_device("h200"), gpu_device("h200+shared_bytes=131072+registers=32768")
+    tiles, fewer = (tiles_for(device) for device in (whole, small))
+    assert max(tile.shared_bytes for tile in fewer) <= 128 * 1024 < max(tile.shared_bytes for tile in tiles)
+    assert {shape.name for shape in group_shapes(128, 128, small)} < {one.name for one in group_shapes(128, 128, whole)}
+    assert one_block_shape(4, 128, 1, True, whole) is not None
+    assert one_block_shape(4, 128, 1, True, small) is None
 
 
 def test_a_target_has_the_usual_device_of_its_architecture() -> None:

@@ -13,18 +13,11 @@ _FIXED, _WIDTH = 0.2, 64
 
 @dataclass(frozen=True)
 class FlashShape:
-    """Each of `warps` warps has `rows` times 16 queries; `keys` keys are in shared memory at a time.
-
-    In microseconds, as measured: a tile of keys takes `alone` where a processor has one block, each of many blocks
-    takes `tile` of it for a tile, and `block` besides.
-    """
+    """Each of `warps` warps has `rows` times 16 queries; `keys` keys are in shared memory at a time."""
 
     warps: int
     rows: int
     keys: int
-    alone: float
-    tile: float
-    block: float
 
     @property
     def threads(self) -> int:
@@ -40,12 +33,7 @@ class FlashShape:
         return f"{self.queries}x{self.keys}w{self.warps}"
 
 
-_SHAPES = (
-    FlashShape(4, 2, 64, alone=1.03, tile=0.948, block=1.6),
-    FlashShape(4, 1, 64, alone=0.757, tile=0.549, block=0.5),
-    FlashShape(2, 1, 64, alone=0.6, tile=0.38, block=0.22),
-    FlashShape(1, 1, 64, alone=0.55, tile=0.374, block=0.02),
-)
+_SHAPES = (FlashShape(4, 2, 64), FlashShape(4, 1, 64), FlashShape(2, 1, 64), FlashShape(1, 1, 64))
 _MAX_ACCUMULATORS = 64  # of one thread, for a row of results
 _MAX_HEAD_SIZE = 128  # elements of a head
 
@@ -83,6 +71,7 @@ class FlashWork:
         blocks = self.heads * -(-self.queries // shape.queries)
         tiles = -(-self.keys // shape.keys)
         slower = _FIXED + (1 - _FIXED) * (self.depth + self.columns) / (2 * _WIDTH)
-        each = shape.block + tiles * shape.tile * slower * (_CAUSAL if self.causal else 1)
         rounds, device = -(-blocks // self.device.processors), self.device.attention
-        return device.launch + device.slower * max(shape.block + tiles * shape.alone * slower, rounds * each)
+        times = device.shapes[shape.name]
+        each = times.block + tiles * times.tile * slower * (_CAUSAL if self.causal else 1)
+        return device.launch + device.slower * max(times.block + tiles * times.alone * slower, rounds * each)

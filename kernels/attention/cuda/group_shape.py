@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.kernels.attention.cuda.flash_shape import FlashWork
 
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
-_MAX_SHARED_BYTES = 220 * 1024
+_OTHER_BYTES = 7 * 1024  # of shared memory, beside the tiles
 _MAX_HEAD_SIZE = 128  # elements of a head
 
 
@@ -18,16 +19,11 @@ class GroupShape:
 
     With `overlaps` a warpgroup starts the next product of queries and keys before it is done with the values of a tile,
     so that it computes exponentials while its matrix unit works.
-
-    In microseconds: a tile of keys of heads 64 wide takes `tile` for a block of many, and a block `block` besides, as
-    measured.
     """
 
     groups: int
     keys: int
     stages: int
-    tile: float
-    block: float
     overlaps: bool = False
 
     @property
@@ -62,7 +58,8 @@ class GroupShape:
         tiles = -(-work.keys // self.keys) * (_CAUSAL if work.causal else 1)
         slower = (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
         rounds, device = -(-blocks // work.device.processors), work.device.attention
-        return device.launch + device.slower * (rounds * (self.block + tiles * self.tile * slower))
+        times = device.shapes[self.name]
+        return device.launch + device.slower * (rounds * (times.block + tiles * times.tile * slower))
 
 
 def lines(width: int) -> int:
@@ -71,21 +68,22 @@ def lines(width: int) -> int:
 
 
 _SHAPES = (
-    GroupShape(1, 128, 2, tile=0.838, block=0.63),
-    GroupShape(2, 128, 2, tile=1.523, block=1.32),
-    GroupShape(3, 128, 2, tile=2.145, block=1.69),
-    GroupShape(2, 64, 3, tile=0.788, block=1.66),
-    GroupShape(2, 128, 3, overlaps=True, tile=1.28, block=1.85),
-    GroupShape(2, 64, 4, overlaps=True, tile=0.801, block=1.34),
+    GroupShape(1, 128, 2),
+    GroupShape(2, 128, 2),
+    GroupShape(3, 128, 2),
+    GroupShape(2, 64, 3),
+    GroupShape(2, 128, 3, overlaps=True),
+    GroupShape(2, 64, 4, overlaps=True),
 )
 
 
-def group_shapes(depth: int, columns: int) -> tuple[GroupShape, ...]:
+def group_shapes(depth: int, columns: int, device: GpuDevice) -> tuple[GroupShape, ...]:
     """The shapes for heads of a depth and a number of columns: what registers and shared memory hold."""
+    most = device.shared_bytes - _OTHER_BYTES
     if max(depth, columns) > _MAX_HEAD_SIZE or depth % 8 or columns % 8:
         return ()
     return tuple(
         shape
         for shape in _SHAPES
-        if shape.shared_bytes(depth, columns) <= _MAX_SHARED_BYTES and (shape.groups < 3 or lines(columns) <= _LINE)
+        if shape.shared_bytes(depth, columns) <= most and (shape.groups < 3 or lines(columns) <= _LINE)
     )

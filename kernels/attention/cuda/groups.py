@@ -67,7 +67,7 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[GroupShape]:
     rows = (heads.queries, heads.keys, heads.values)
     if contiguous != [1] * 4 or not all(mapped(one, op.batch, lowering).fits() for one in rows):
         return ()
-    return group_shapes(depth, columns)
+    return group_shapes(depth, columns, lowering.target.gpu)
 
 
 def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering) -> None:

@@ -43,7 +43,7 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 20
 
 _MAX_WINDOW = 7  # of a window, along the results of a thread
-_THREADS = 32 * 1024  # that a launch should have, with eight channels each
+_THREADS = 2  # times those that a device should have at least: that a launch should have
 _LANES = 8
 
 
@@ -121,7 +121,8 @@ def _results(op: ConvolutionOp, along: int, lowering: Lowering) -> int:
     elements = typical(product(dims(op.output.type)), typical_values(lowering.block)) // lanes
     stride = op.spatial()[along - ROW][0]
     results = 4 if stride == 1 else 2
-    while results > 1 and (elements < results * _THREADS or dims(op.output.type)[along] == 1):
+    threads = _THREADS * lowering.target.gpu.moves.threads
+    while results > 1 and (elements < results * threads or dims(op.output.type)[along] == 1):
         results //= 2
     return results
 

@@ -43,7 +43,7 @@ PRIORITY = 25
 
 _VECTOR_BYTES = 16  # bytes of a vector of results
 _MAX_COLUMNS, _MAX_PRODUCTS = 8, 450  # that a thread has
-_THREADS = 32 * 1024  # that a launch should have
+_THREADS = 2  # times those that a device should have at least: that a launch should have
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
         return None
     widest = min(_MAX_COLUMNS, _VECTOR_BYTES // byte_width(element), widest_access(op.output, steps[:last], lowering))
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
-    while widest > 1 and results < widest * _THREADS:
+    threads = _THREADS * lowering.target.gpu.moves.threads
+    while widest > 1 and results < widest * threads:
         widest //= 2
     cells = row_cells(op.input, last, axes[-1], widest, lowering)
     if cells is None:
@@ -110,7 +111,7 @@ def _block(op: ConvolutionOp, lowering: Lowering) -> Block | None:
     across = axes[0] if len(axes) > 1 else None
     rows = 1 if across is None else 4 if across.stride == 1 else 2
     while rows > 1 and (
-        results < rows * cells.results * _THREADS or Block(rows, cells, across).products() > _MAX_PRODUCTS
+        results < rows * cells.results * threads or Block(rows, cells, across).products() > _MAX_PRODUCTS
     ):
         rows //= 2
     found = Block(rows, cells, across)

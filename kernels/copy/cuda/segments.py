@@ -38,7 +38,7 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _VECTOR_BYTES = 16  # bytes of a vector
-_THREADS = 16 * 1024  # that a launch should have
+_THREADS = 1  # times those that a device should have at least: that a launch should have
 _OUTSIDE = -(2**30)  # no place along a row, nor are its neighbours
 
 
@@ -100,7 +100,8 @@ def _segments(op: PadOp, lowering: Lowering) -> Segments | None:
     is_dense = all(target[k] == nest.extents[k + 1] * target[k + 1] for k in range(len(target) - 1))
     elements = typical(product(results), typical_values(lowering.block))
     vector, length = _VECTOR_BYTES // byte_width(element), nest.extents[-1]
-    while vector > 1 and elements < vector * _THREADS:
+    threads = _THREADS * lowering.target.gpu.moves.threads
+    while vector > 1 and elements < vector * threads:
         vector //= 2
     while vector > 1 and target[-1] == 1:
         if is_multiple(length, vector) and widest_access(op.output, target[:-1], lowering) >= vector:

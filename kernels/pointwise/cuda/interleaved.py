@@ -34,7 +34,7 @@ _MAX_ACCESS_BYTES = 16  # bytes of an access
 _MIN_VECTOR_BYTES = 8  # bytes of a vector of a line; more would leave gaps between the accesses to a run
 _MAX_INNER_ITERATIONS = 8  # iterations of the short loop
 _MAX_THREAD_BYTES = 128  # bytes of an operand that a thread holds
-_THREADS = 16 * 1024  # that a launch should have
+_THREADS = 1  # times those that a device should have at least: that a launch should have
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ def _interleaved(extents: Sequence[Dim], streams: Sequence[Stream], lowering: Lo
     """The tiles of a nest; None where no operand is interleaved."""
     if any(is_bool(one.element) for one in streams):
         return None
-    guesses = typical_values(lowering.block)
+    guesses, threads = typical_values(lowering.block), _THREADS * lowering.target.gpu.moves.threads
     elements = typical(product(extents), guesses)
     for short, lines in enumerate(extents):
         if not isinstance(lines, int) or not 1 < lines <= _MAX_INNER_ITERATIONS:
             continue
         for along in (axis for axis in range(len(extents)) if axis != short):
             vector = max(1, _MIN_VECTOR_BYTES // min(one.width for one in streams))
-            while vector > 1 and elements < vector * lines * _THREADS:
+            while vector > 1 and elements < vector * lines * threads:
                 vector //= 2
             while vector > 1:
                 found = Interleaved(tuple(extents), tuple(streams), along, short, vector)

@@ -30,7 +30,7 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 10
 
 _MAX_COPIES = 16  # of an element
-_THREADS = 16 * 1024  # that a launch should have
+_THREADS = 1  # times those that a device should have at least: that a launch should have
 _WORD = 4  # bytes that a thread should write at least
 
 
@@ -131,7 +131,8 @@ def _widened(found: Repetition, op: ResizeOp, before: list[Dim], after: list[Dim
     wide = min(widest_access(op.input, before, lowering), widest_access(op.output, after, lowering))
     elements = typical(product_of(dims(op.output.type)), typical_values(lowering.block))
     least = max(1, _WORD // byte_width(element_of(op.input.type)))
-    while wide > least and elements < wide * _THREADS * len(found.copies):
+    threads = _THREADS * lowering.target.gpu.moves.threads
+    while wide > least and elements < wide * threads * len(found.copies):
         wide //= 2
     while wide > 1 and not is_multiple(found.nest.extents[-1], replace(found, wide=wide).width):
         wide //= 2

@@ -39,15 +39,15 @@ Cell: TypeAlias = "Sequence[Value]"
 
 
 def estimates(op: RnnOp, lowering: Lowering) -> Mapping[str, float]:
-    shape = _shape(op)
+    shape = _shape(op, lowering)
     if shape is None:
         return {}
     steps = typical(dims(op.input.type)[0], typical_values(lowering.block))
-    return {f"w{shape.blocks}": shape.microseconds_in_one_block(steps)}
+    return {f"w{shape.blocks}": shape.microseconds_in_one_block(steps, lowering.target.gpu.recurrent)}
 
 
 def lower(op: RnnOp, lowering: Lowering) -> bool:
-    shape, recurrent = _shape(op), lowering.constant_array(op.recurrent)
+    shape, recurrent = _shape(op, lowering), lowering.constant_array(op.recurrent)
     if shape is None or recurrent is None:
         return False
     k = lowering.kernel("rnn")
@@ -69,7 +69,7 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
     return True
 
 
-def _shape(op: RnnOp) -> PersistentShape | None:
+def _shape(op: RnnOp, lowering: Lowering) -> PersistentShape | None:
     """What each warp has; None where sizes or weights are not known, or too large for one block."""
     _, batch, _, size = dims(op.input.type)
     element = element_of(op.input.type)
@@ -79,7 +79,7 @@ def _shape(op: RnnOp) -> PersistentShape | None:
         return None
     if not isinstance(op.recurrent.owner, ConstantOp) or op.scale is not None:
         return None
-    return one_block_shape(op.gates, size, batch, is_half(element))
+    return one_block_shape(op.gates, size, batch, is_half(element), lowering.target.gpu)
 
 
 class _Steps:

@@ -46,7 +46,8 @@ _ANY = 1 << 31  # more sequences than there are
 
 def estimates(op: RnnOp, lowering: Lowering) -> Mapping[str, float]:
     steps, batch = (typical(dim, typical_values(lowering.block)) for dim in dims(op.input.type)[:2])
-    return {shape.name: shape.microseconds(steps) * -(-batch // shape.batch) for shape in _shapes(op, lowering)}
+    device = lowering.target.gpu.recurrent
+    return {one.name: one.microseconds(steps, device) * -(-batch // one.batch) for one in _shapes(op, lowering)}
 
 
 def lower(op: RnnOp, lowering: Lowering) -> bool:
@@ -90,7 +91,7 @@ def _shapes(op: RnnOp, lowering: Lowering) -> list[PersistentShape]:
         return []
     # Each sequence has steps of its own size.
     at_once = 1 if op.scale is not None else min(_MAX_SEQUENCES, typical(batch, typical_values(lowering.block)))
-    return shapes_for(gates, size, at_once, is_half(element))
+    return shapes_for(gates, size, at_once, is_half(element), lowering.target.gpu)
 
 
 class _Steps:

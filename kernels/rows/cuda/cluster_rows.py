@@ -47,9 +47,8 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 1  # before the general loops, which read a row once for each reduction, and once more
 
 _THREADS = 512
-_HELD = 64 * 1024  # elements of a row that the threads of a block can keep in registers
 _PARTS = (2, 4, 8)
-_SHARED, _SHARED_OF_TWO = 220 * 1024, 108 * 1024  # bytes of a block that has a processor alone, and with another one
+_OTHER_BYTES = {2: 5 * 1024, 1: 7 * 1024}  # of shared memory beside a row, by the blocks of a processor
 _PIECE, _MIN_PIECE = 16, 4  # bytes that are copied at once, at most and at least
 _KINDS = (ReduceKind.ADD, ReduceKind.MAX)
 
@@ -81,7 +80,7 @@ class _Plan:
 
 def _plan(op: NormalizationOp, lowering: Lowering) -> _Plan | None:
     """None where a row is short, does not fit a cluster or does not lie together, and where the device has none."""
-    differ = [number for number in range(len(op.inputs)) if not op.is_whole_row(number)]
+    device, differ = lowering.target.gpu, [number for number in range(len(op.inputs)) if not op.is_whole_row(number)]
     if lowering.target.arch != HOPPER or op.reduced.dims() or len(differ) != 1:
         return None
     if any(kind not in _KINDS or finish.block.args[0].type != f32 for kind, _, finish in op.reductions()):
@@ -92,15 +91,14 @@ def _plan(op: NormalizationOp, lowering: Lowering) -> _Plan | None:
         return None
     given, result = nest.operands[differ[0]], nest.operands[-1]
     size = byte_width(element_of(given.value.type))
-    if given.steps[-1] != 1 or result.steps[-1] != 1 or length <= _HELD:
+    if given.steps[-1] != 1 or result.steps[-1] != 1 or length <= device.registers:
         return None
     rows = typical(product(nest.extents[:-1]), typical_values(lowering.block))
-    if rows <= lowering.target.gpu.clusters_of(_PARTS[-1]):
+    if rows <= device.clusters_of(_PARTS[-1]):
         return None  # the registers of a cluster each have them
     wide = min(_wide(one, length, lowering) for one in (given, result))
-    parts = next(
-        (count for limit in (_SHARED_OF_TWO, _SHARED) for count in _PARTS if length * size <= count * limit), 0
-    )
+    limits = [device.shared_bytes_of(blocks) - other for blocks, other in _OTHER_BYTES.items()]
+    parts = next((count for limit in limits for count in _PARTS if length * size <= count * limit), 0)
     return _Plan(differ[0], length, wide, parts) if parts and wide * size >= _MIN_PIECE else None
 
 

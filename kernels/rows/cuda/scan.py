@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlirt.dialects.fused.cumulative import CumulativeOp
+from mlirt.dialects.kernel.simt import MAX_THREADS
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -28,9 +29,9 @@ PRIORITY = 10
 
 _VECTOR_BYTES = 16  # bytes of a vector
 _VECTORS = 4  # that a thread holds
-_MAX_THREADS, _THREADS_OF_ROW, _FEW_ROWS = 1024, 256, 512  # of a team, and with how many rows it may be the largest
+_THREADS_OF_ROW, _FEW_ROWS = 256, 512  # of a team, and with how many rows it may be the largest
 _TOGETHER = 4  # threads that should read neighbours
-_TARGET_THREADS = 64 * 1024  # threads that a launch should have
+_ENOUGH = 4  # times the threads that a GPU should have: a team is as small as its row allows
 _BLOCKS = 8  # of each processor, into which few rows are parted
 _MIN_PARTS = 4  # that are worth a launch
 
@@ -65,14 +66,15 @@ def _scan(op: CumulativeOp, lowering: Lowering) -> Scan | None:
     columns = typical(length, guesses)
     count = typical(product(dims(op.input.type)), guesses) // columns
     long = Scan(_THREADS_OF_ROW, vector, _VECTORS, is_wide)
-    parts = _parts(length, count, long, lowering.target.gpu.processors)
+    device = lowering.target.gpu
+    parts = _parts(length, count, long, device.processors)
     if parts is not None:
         return parts
-    team, most = 1, _MAX_THREADS if count < _FEW_ROWS else _THREADS_OF_ROW
+    team, most = 1, MAX_THREADS if count < _FEW_ROWS else _THREADS_OF_ROW
     while (
         team < most
         and team * vector < columns
-        and (team * vector * _VECTORS < columns or team < _TOGETHER or count * team < _TARGET_THREADS)
+        and (team * vector * _VECTORS < columns or team < _TOGETHER or count * team < _ENOUGH * device.moves.threads)
     ):
         team *= 2
     vectors = min(_VECTORS, -(-columns // (team * vector)))

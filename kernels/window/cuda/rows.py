@@ -37,7 +37,7 @@ PRIORITY = 20
 
 _VECTOR_BYTES = 16  # bytes of a vector of results
 _MAX_COLUMNS, _MAX_CELLS, _MAX_PARTS = 8, 96, 600  # that a thread has
-_THREADS = 32 * 1024  # that a launch should have
+_THREADS = 2  # times those that a device should have at least: that a launch should have
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,15 @@ def _block(op: WindowOp, lowering: Lowering) -> Block | None:
     others = [step for axis, step in enumerate(steps) if axis != along]
     widest = min(_MAX_COLUMNS, _VECTOR_BYTES // byte_width(element), widest_access(op.output, others, lowering))
     results = typical(product(dims(op.output.type)), typical_values(lowering.block))
-    while widest > 1 and results < widest * _THREADS:
+    threads = _THREADS * lowering.target.gpu.moves.threads
+    while widest > 1 and results < widest * threads:
         widest //= 2
     cells = row_cells(op.input, along, last, widest, lowering)
     if cells is None:
         return None
     overlaps = (first.size - 1) * first.dilation >= first.stride
     rows = 1 if len(axes) == 1 or not overlaps else 4 if first.stride == 1 else 2
-    while rows > 1 and (results < rows * cells.results * _THREADS or not _fits(op, rows, cells)):
+    while rows > 1 and (results < rows * cells.results * threads or not _fits(op, rows, cells)):
         rows //= 2
     return Block(rows, cells) if _fits(op, rows, cells) else None
 

@@ -42,7 +42,7 @@ _CHANNEL = 1
 _VECTOR_BYTES = 16  # bytes of a vector of channels
 _MAX_LINES, _MAX_VALUES = 16, 64  # that a thread holds
 _MAX_READS = 24  # that follow one another without a loop, so that all of them can be under way
-_THREADS = 32 * 1024  # that a launch should have
+_THREADS = 2  # times those that a device should have at least: that a launch should have
 
 
 def lower(op: WindowOp, lowering: Lowering) -> bool:
@@ -63,7 +63,8 @@ def _rows(op: WindowOp, lowering: Lowering) -> int | None:
     results = typical(product(dims(op.output.type)), typical_values(lowering.block)) // vector
     rows = 4 if first.stride == 1 else 2
     most = min(_MAX_LINES, _MAX_VALUES // vector)
-    while rows > 1 and (results < rows * _THREADS or len(strip_lines(first, rows)) > most):
+    threads = _THREADS * lowering.target.gpu.moves.threads
+    while rows > 1 and (results < rows * threads or len(strip_lines(first, rows)) > most):
         rows //= 2
     return rows if len(strip_lines(first, rows)) <= _MAX_LINES else None
 

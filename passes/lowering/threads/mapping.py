@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
-from mlirt.dialects.kernel.simt import WARP, BlockIdOp, GridSizeOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import MAX_THREADS, WARP, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.target import HOPPER
 from mlirt.kernels.lib.builder.index_arithmetic import known
@@ -26,13 +26,12 @@ from mlirt.passes.lowering.threads.vector_body import VectorBody
 from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width, widths_of_team
 
 _INDEX_LIMIT = 2**31
-_FEW_ROWS = 64 * 1024  # with more rows than that, one thread for each is enough
-_SOME_ROWS = 8 * 1024  # the same, of short rows
+_MANY_ROWS = 4  # times the threads that a GPU should have: one thread for each row is enough
+_MANY_SHORT_ROWS = 0.5  # the same, of short rows
 _SHORT_ROW = 16
 _TILE_ROWS, _TILE_COLUMNS = (8, 4, 2, 1), (4, 2, 1)
-_MAX_THREADS = 1024
 _MIN_CLUSTER_ELEMENTS = 32  # that each thread of a cluster should have of a row
-_TARGET_THREADS = 64 * 1024  # threads with which blocks may be larger
+_LARGE_BLOCKS = 4  # times the threads that a GPU should have: blocks may be larger
 _MAX_OPS_OF_LARGE_BLOCKS = 500  # ops of a thread that take many registers: smaller blocks leave fewer of them unused
 
 
@@ -62,7 +61,7 @@ class Shape:
 def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) -> None:
     """Map a kernel with one outer parallel loop, and set the grids of its launches on a device."""
     outer, processors = _outer_loop(func), device.processors
-    shape = _choose(outer, sizes, processors, device.clusters if device.arch == HOPPER else ())
+    shape = _choose(outer, sizes, device)
     old = func.body.block
     top = Block(arg_types=[arg.type for arg in old.args])
     mapping: dict[SSAValue, SSAValue] = dict(zip(old.args, top.args, strict=True))
@@ -119,49 +118,53 @@ def _blocks(shape: Shape, count: Dim | None, processors: int) -> Dim:
     return ceil_div(count, shape.block * shape.vector)
 
 
-def _choose(
-    outer: ParallelOp, launches: Sequence[LaunchSizes], processors: int, clusters: Sequence[int]
-) -> Shape:
+def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], device: GpuDevice) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
-    rows = launches[0].guess(outer.extents) if launches else _MAX_THREADS
+    processors, threads = device.processors, device.moves.threads
+    clusters = device.clusters if device.arch == HOPPER else ()
+    rows = launches[0].guess(outer.extents) if launches else MAX_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
-    row = row_plan(outer, launches, clusters)
+    row = row_plan(outer, launches, threads, clusters)
     if row is not None:
         if row.blocks > 1:
             return Shape(team=row.team, block=row.team // row.blocks, row=row)
-        block = 128 if rows * row.team >= _TARGET_THREADS else 64
+        block = 128 if rows * row.team >= _LARGE_BLOCKS * threads else 64
         return Shape(team=row.team, block=row.team if row.team > WARP else block, row=row)
-    vector = vector_width(outer, launches)
+    vector = vector_width(outer, launches, threads)
     if vector > 1 or not any(isinstance(op, ReduceOp | ParallelOp) for op in outer.body.block.walk()):
-        block = _block_for(rows, vector)
+        block = _block_for(rows, vector, threads)
         return Shape(
             vector=vector,
             block=block if VectorLoop.of(outer).length(vector) < _MAX_OPS_OF_LARGE_BLOCKS else min(block, 128),
         )
-    length = max((launches[0].guess(op.extents) if launches else _MAX_THREADS for op in inner), default=0)
-    if length <= _SHORT_ROW or rows >= _FEW_ROWS or (rows >= _SOME_ROWS and length <= 2 * WARP):
-        return Shape(block=_block_for(rows, 1))
+    length = max((launches[0].guess(op.extents) if launches else MAX_THREADS for op in inner), default=0)
+    if (
+        length <= _SHORT_ROW
+        or rows >= _MANY_ROWS * threads
+        or (rows >= _MANY_SHORT_ROWS * threads and length <= 2 * WARP)
+    ):
+        return Shape(block=_block_for(rows, 1, threads))
     shared = _rereads(outer)
     if length <= 16 * WARP and rows * WARP >= processors * 128 and not shared:
         return Shape(team=WARP, block=128)
     if length <= 2 * WARP and not shared:
         return Shape(team=WARP, block=64)
     team = 64
-    while 2 * team <= min(length, _MAX_THREADS) and (team < 256 or rows < 2 * processors):
+    while 2 * team <= min(length, MAX_THREADS) and (team < 256 or rows < 2 * processors):
         team *= 2
     known_rows = all(one.count(outer.extents) is not None for one in launches)
-    for number, places in enumerate(clusters if team == _MAX_THREADS and known_rows and not shared else ()):
+    for number, places in enumerate(clusters if team == MAX_THREADS and known_rows and not shared else ()):
         blocks = 1 << number
-        if rows <= places and length >= blocks * _MAX_THREADS * _MIN_CLUSTER_ELEMENTS:
-            team = blocks * _MAX_THREADS
-    return Shape(team=team, block=min(team, _MAX_THREADS), cluster=max(1, team // _MAX_THREADS))
+        if rows <= places and length >= blocks * MAX_THREADS * _MIN_CLUSTER_ELEMENTS:
+            team = blocks * MAX_THREADS
+    return Shape(team=team, block=min(team, MAX_THREADS), cluster=max(1, team // MAX_THREADS))
 
 
-def _block_for(count: int, vector: int) -> int:
+def _block_for(count: int, vector: int, threads: float) -> int:
     """Threads per block: few where there is little to do, so that it reaches more processors."""
-    if count >= 64 * 1024 * vector:
+    if count >= _LARGE_BLOCKS * threads * vector:
         return 256
-    return 128 if count >= 16 * 1024 * vector else 64
+    return 128 if count >= threads * vector else 64
 
 
 def _rereads(outer: ParallelOp) -> bool:

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
+from mlirt.dialects.kernel.simt import MAX_THREADS
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
@@ -21,8 +22,7 @@ _MAX_THREAD_ELEMENTS = 64  # elements of a row that a thread holds
 _TARGET_THREAD_ELEMENTS = 32  # that it should hold
 _TOGETHER = 16  # bytes that neighbours should read at a time
 _FAR_TOGETHER, _DEEP = 64, 4  # bytes that they should where each still reads so many vectors
-_MAX_THREADS = 1024
-_TARGET_THREADS = 64 * 1024  # threads that a launch should have
+_LONG_ROWS = 4  # times the threads that a GPU should have: a team is as small as a row allows
 _MAX_OPS = 3000  # ops after unrolling
 
 
@@ -44,7 +44,9 @@ class RowPlan:
         return self.team * self.vector * self.count != self.length
 
 
-def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes], clusters: Sequence[int] = ()) -> RowPlan | None:
+def row_plan(
+    outer: ParallelOp, launches: Sequence[LaunchSizes], threads: float, clusters: Sequence[int] = ()
+) -> RowPlan | None:
     """How a team holds the row that the inner loops walk along; None where they do not, or the row is too long.
 
     `clusters` says how many clusters of 1, 2, 4, .. blocks have a place at once, where the device has clusters: rows
@@ -67,7 +69,7 @@ def row_plan(outer: ParallelOp, launches: Sequence[LaunchSizes], clusters: Seque
     while vector > 1 and not _is_aligned(accesses, launches, vector, length):
         vector //= 2
     count = launches[0].guess(outer.extents)
-    plan = _split(length, vector, narrowest, count)
+    plan = _split(length, vector, narrowest, count, threads)
     if plan is None:
         plan = next(filter(None, (_held_by(n, length, vector, count, places) for n, places in _sizes(clusters))), None)
     if plan is None or (plan.is_partial and any(_reads_elsewhere(loop) for loop in vectors)):
@@ -82,23 +84,23 @@ def _sizes(clusters: Sequence[int]) -> list[tuple[int, int]]:
 
 def _held_by(blocks: int, length: int, vector: int, rows: int, places: int) -> RowPlan | None:
     """The row in the registers of a cluster; None where it is too long for them, or there are more rows than places."""
-    team, vectors = blocks * _MAX_THREADS, length // vector
+    team, vectors = blocks * MAX_THREADS, length // vector
     count = -(-vectors // team)
     if rows > places or count * vector > _MAX_THREAD_ELEMENTS:
         return None
     return RowPlan(team, vector, count, length, blocks)
 
 
-def _split(length: int, vector: int, width: int, rows: int) -> RowPlan | None:
+def _split(length: int, vector: int, width: int, rows: int, threads: float) -> RowPlan | None:
     """The team of the row: neighbours that read a sector or two at a time, more of them for long or few rows."""
     vectors = length // vector
     held = max(1, _TARGET_THREAD_ELEMENTS // vector)
     team = 1
-    while team < _MAX_THREADS and team < vectors and (team * held < vectors or team * vector * width < _TOGETHER):
+    while team < MAX_THREADS and team < vectors and (team * held < vectors or team * vector * width < _TOGETHER):
         team *= 2
     while 2 * team * _DEEP <= vectors and team * vector * width < _FAR_TOGETHER:
         team *= 2
-    while team < _MAX_THREADS and team < vectors and rows * team < _TARGET_THREADS:
+    while team < MAX_THREADS and team < vectors and rows * team < _LONG_ROWS * threads:
         team *= 2
     count = -(-vectors // team)
     return None if count * vector > _MAX_THREAD_ELEMENTS else RowPlan(team, vector, count, length)

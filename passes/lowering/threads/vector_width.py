@@ -17,7 +17,6 @@ from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 
 MAX_ACCESS_BYTES = 16  # bytes of the widest access
 _MIN_ITERATIONS = 8 * 1024  # iterations below which there is nothing to gain
-_THREADS = 16 * 1024  # that a GPU should have to do; with fewer, each does less
 _MAX_OPS = 1400  # ops after unrolling
 _ROUNDS = 4  # vectors of a row that each member of a team should have
 
@@ -102,8 +101,10 @@ def guarded_load(op: Operation) -> LoadOp | None:
     return load if end.operands[0] is load.result else None
 
 
-def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
-    """How many neighbouring iterations one thread may do; 1 where nothing is gained by more than one."""
+def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes], threads: float) -> int:
+    """How many neighbouring iterations one thread may do; 1 where nothing is gained by more than one. With fewer than
+    `threads` threads each does less.
+    """
     loop = VectorLoop.of(outer)
     if not outer.extents or not loop.allows_vectors():
         return 1
@@ -113,7 +114,8 @@ def vector_width(outer: ParallelOp, launches: Sequence[LaunchSizes]) -> int:
     narrowest = min(_width(op) for op in accesses)
     width = MAX_ACCESS_BYTES // narrowest
     while width > 1:
-        if _fits(loop, accesses, launches, width, is_least=width * narrowest <= 4):
+        least = _MIN_ITERATIONS if width * narrowest <= 4 else max(_MIN_ITERATIONS, width * threads)
+        if _fits(loop, accesses, launches, width, least):
             return width
         width //= 2
     return 1
@@ -158,7 +160,7 @@ def _width(op: LoadOp | StoreOp) -> int:
 
 
 def _fits(
-    loop: VectorLoop, accesses: Sequence[LoadOp | StoreOp], launches: Sequence[LaunchSizes], width: int, is_least: bool
+    loop: VectorLoop, accesses: Sequence[LoadOp | StoreOp], launches: Sequence[LaunchSizes], width: int, least: float
 ) -> bool:
     if loop.length(width) > _MAX_OPS or not launches:
         return False
@@ -168,7 +170,7 @@ def _fits(
         count = sizes.guess(loop.outer.extents)
         if not sizes.is_multiple(loop.outer.extents[-1], width) or sizes.count(loop.outer.extents) is None:
             return False
-        if count < _MIN_ITERATIONS or (count < width * _THREADS and not is_least):
+        if count < least:
             return False
         if not all(sizes.is_aligned(op.buffer, min(MAX_ACCESS_BYTES, width * _width(op))) for op in accesses):
             return False

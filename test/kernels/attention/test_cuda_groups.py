@@ -12,7 +12,10 @@ from lowered_network import parse_module
 
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
+from mlirt.dialects.device_files import gpu_device
 from mlirt.kernels.attention.cuda.group_shape import group_shapes
+
+H200 = gpu_device("h200")
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -20,13 +23,13 @@ def test_small(name: str) -> None:
     check(SMALL[name], "128x128s2")
 
 
-@pytest.mark.parametrize("shape", [shape.name for shape in group_shapes(64, 64)])
+@pytest.mark.parametrize("shape", [shape.name for shape in group_shapes(64, 64, H200)])
 def test_every_shape(shape: str) -> None:
     check(Attention(2, 2, 200, 300, 64, 64), shape)
     check(Attention(1, 3, 140, 140, 64, 64, packed=True, last_key=0), shape)
 
 
-@pytest.mark.parametrize("shape", [shape.name for shape in group_shapes(128, 128)])
+@pytest.mark.parametrize("shape", [shape.name for shape in group_shapes(128, 128, H200)])
 def test_wide_heads(shape: str) -> None:
     check(Attention(1, 2, 140, 150, 128, 128), shape)
     check(Attention(1, 1, 70, 140, 96, 80), shape)

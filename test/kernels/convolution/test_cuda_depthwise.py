@@ -28,7 +28,7 @@ def test_planes(
     element: str, height: int, size: int, stride: int, dilation: int, pad: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread has a block of rows, as in large networks."""
-    monkeypatch.setattr(cuda_depthwise, "_THREADS", 1)
+    monkeypatch.setattr(cuda_depthwise, "_THREADS", 0)
     module = depthwise((2, 3, height, 9), element, size, stride, dilation, pad, planes=True)
     (kernel,) = [op for op in module.ops if isinstance(op, FuncOp)]
     assert kernel.sym_name.data.startswith("depthwise")

@@ -14,7 +14,7 @@ from mlirt.kernels.convolution.cuda import depthwise_rows as cuda_depthwise_rows
 @pytest.fixture(autouse=True)
 def _large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads have as many results as in large networks."""
-    monkeypatch.setattr(cuda_depthwise_rows, "_THREADS", 1)
+    monkeypatch.setattr(cuda_depthwise_rows, "_THREADS", 0)
 
 
 def kernel(module: ModuleOp) -> FuncOp:

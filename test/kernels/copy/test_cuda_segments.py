@@ -18,7 +18,7 @@ MODES = ("constant", "edge", "reflect", "wrap")
 @pytest.fixture(autouse=True)
 def _long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors are as long as in large networks."""
-    monkeypatch.setattr(cuda_segments, "_THREADS", 1)
+    monkeypatch.setattr(cuda_segments, "_THREADS", 0)
 
 
 def padded(
@@ -93,5 +93,5 @@ def test_what_is_not_moved_along_neighbours_is_left_to_plain_loops() -> None:
 
 
 def test_little_to_do_is_spread_over_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_segments, "_THREADS", 16)
+    monkeypatch.setattr(cuda_segments, "_THREADS", 16 / 16384)
     assert padded((4, 14), (0, 1), (4, 16), "f16") == {4}

@@ -17,7 +17,7 @@ DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i8": np.int8
 @pytest.fixture(autouse=True)
 def _wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles are as wide as in large networks."""
-    monkeypatch.setattr(cuda_interleaved, "_THREADS", 1)
+    monkeypatch.setattr(cuda_interleaved, "_THREADS", 0)
 
 
 def accesses(module: ModuleOp) -> tuple[set[int], set[int]]:

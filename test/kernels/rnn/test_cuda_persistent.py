@@ -12,12 +12,15 @@ from recurrent_models import lower_recurrent, quantized_recurrent_model, recurre
 from mlirt.builder.numba_cuda import compile_kernels
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.device_files import gpu_device
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.kernels.rnn.cuda import persistent as cuda_persistent
 from mlirt.kernels.rnn.cuda.persistent_shape import shapes_for
+
+H200 = gpu_device("h200")
 
 ERRORS = {"float32": 1e-5, "float16": 2e-3}
 
@@ -93,7 +96,7 @@ def test_functions_are_exact_where_states_are_rounded_to_steps() -> None:
         assert texts
 
 
-@pytest.mark.parametrize("choice", [shape.name for shape in shapes_for(4, 136, 2, half=True)])
+@pytest.mark.parametrize("choice", [shape.name for shape in shapes_for(4, 136, 2, half=True, device=H200)])
 def test_every_shape(choice: str) -> None:
     check(*recurrent_model("LSTM", hidden=136, batch=2, element="float16"), "float16", choice)
 
@@ -111,12 +114,14 @@ def test_registers_hold_the_weights() -> None:
     for hidden in (64, 100, 512, 1000, 1024):
         for batch in (1, 8):
             for half in (True, False):
-                assert shapes_for(4, hidden, batch, half), (hidden, batch, half)
+                assert shapes_for(4, hidden, batch, half, H200), (hidden, batch, half)
 
 
 def test_more_sequences_get_more_warps() -> None:
     def best(batch: int) -> int:
-        return min(shapes_for(4, 512, batch, half=True), key=lambda shape: shape.microseconds(512)).warps
+        return min(
+            shapes_for(4, 512, batch, half=True, device=H200), key=lambda shape: shape.microseconds(512, H200.recurrent)
+        ).warps
 
     assert best(1) == 8
     assert best(32) == 16

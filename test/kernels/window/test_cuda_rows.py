@@ -15,7 +15,7 @@ from mlirt.kernels.window.cuda import rows as cuda_rows
 @pytest.fixture(autouse=True)
 def _large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads have as many results as in large networks."""
-    monkeypatch.setattr(cuda_rows, "_THREADS", 1)
+    monkeypatch.setattr(cuda_rows, "_THREADS", 0)
 
 
 def columns(module: ModuleOp) -> set[int]:

@@ -15,7 +15,7 @@ from mlirt.kernels.window.cuda import strips as cuda_strips
 @pytest.fixture(autouse=True)
 def _long_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strips are as long as in large networks."""
-    monkeypatch.setattr(cuda_strips, "_THREADS", 1)
+    monkeypatch.setattr(cuda_strips, "_THREADS", 0)
 
 
 def stores(module: ModuleOp) -> int:

@@ -10,7 +10,7 @@ from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.cuda.warpgroups.group_tile import TILES, GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile, tiles_for
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import worth_measuring
@@ -72,7 +72,7 @@ class GroupWork:
 
     def allows(self, tile: GroupTile) -> bool:
         """Whether a tile can do the work."""
-        return tile.fits and tile.shared_bytes <= self.device.shared_bytes and tile.columns % self.piece == 0
+        return tile.fits(self.device) and tile.columns % self.piece == 0
 
     def fits(self, tile: GroupTile) -> bool:
         """Whether a tile is of use: no block that shares a sum has nothing to add to it."""
@@ -138,7 +138,7 @@ class GroupWork:
 
 def best(work: GroupWork) -> GroupTile | None:
     """The tile with the least estimated time."""
-    fitting = [tile for tile in TILES if work.fits(tile)]
+    fitting = [tile for tile in tiles_for(work.device) if work.fits(tile)]
     return min(fitting, key=work.microseconds, default=None)
 
 
@@ -153,5 +153,7 @@ def estimates_of(work: GroupWork | None) -> dict[str, float]:
     if work is None:
         return {}
     return worth_measuring(
-        ((work.microseconds(tile), tile.name) for tile in TILES if work.fits(tile)), _MAX_COST_RATIO, _MAX_MEASURED
+        ((work.microseconds(tile), tile.name) for tile in tiles_for(work.device) if work.fits(tile)),
+        _MAX_COST_RATIO,
+        _MAX_MEASURED,
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 
+from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.kernels.lib.tile import Tile
 
 _NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?(d)?)")
-SHARED_BYTES = 227 * 1024
-"""Shared memory that a block may have."""
 _BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
 _MAX_COLUMNS_OF_TWO = 128  # columns of all warpgroups of a block where a processor has two, as they share the registers
@@ -102,8 +102,7 @@ class GroupTile(Tile):
         barriers = (2 + (self.ping_pong > 0) + 2 * (self.extra > 0)) * _BARRIER_BYTES
         return self.stages * self.stage_bytes + self.accumulator_bytes + self.slots_bytes + barriers
 
-    @property
-    def fits(self) -> bool:
+    def fits(self, device: GpuDevice) -> bool:
         """Whether a block has enough shared memory and registers, and its parts whole places."""
         whole = self.rows in (64, 128) and self.columns % 32 == 0 and 32 <= self.columns <= 256
         whole = whole and (
@@ -119,7 +118,7 @@ class GroupTile(Tile):
             and may_split
             and has_lines
             and self.stages >= 2
-            and self.shared_bytes <= SHARED_BYTES // (1 + self.double)
+            and self.shared_bytes <= device.shared_bytes_of(1 + self.double)
         )
 
 
@@ -143,12 +142,18 @@ SINGLE = (
 )
 
 
-def _ahead(tile: GroupTile, extra: int) -> GroupTile:
+DOUBLE = tuple(GroupTile(128, 64, stages, extra=extra, double=True) for stages, extra in ((4, 0), (3, 1), (2, 2)))
+
+
+@cache
+def tiles_for(device: GpuDevice) -> tuple[GroupTile, ...]:
+    """The tiles to choose from on a device."""
+    plain = (*PERSISTENT, *PING_PONG)
+    ahead = [_ahead(tile, extra, device) for extra in (1, 2) for tile in plain]
+    return tuple(tile for tile in (*plain, *ahead, *DOUBLE, *SINGLE) if tile.fits(device))
+
+
+def _ahead(tile: GroupTile, extra: int, device: GpuDevice) -> GroupTile:
     """The same tile with as many stages as leave room for an extra operand."""
     given = replace(tile, extra=extra, stages=0)
-    return replace(given, stages=min(tile.stages, (SHARED_BYTES - given.shared_bytes) // tile.stage_bytes))
-
-
-AHEAD = tuple(tile for extra in (1, 2) for plain in (*PERSISTENT, *PING_PONG) if (tile := _ahead(plain, extra)).fits)
-DOUBLE = tuple(GroupTile(128, 64, stages, extra=extra, double=True) for stages, extra in ((4, 0), (3, 1), (2, 2)))
-TILES = (*PERSISTENT, *PING_PONG, *AHEAD, *DOUBLE, *SINGLE)
+    return replace(given, stages=min(tile.stages, (device.shared_bytes - given.shared_bytes) // tile.stage_bytes))

@@ -6,7 +6,7 @@ import pytest
 
 from mlirt.dialects.device_files import gpu_device
 from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, best, estimates_of
-from mlirt.kernels.lib.cuda.warpgroups.group_tile import SHARED_BYTES, TILES, GroupTile
+from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile, tiles_for
 
 H200 = gpu_device("h200")
 
@@ -15,10 +15,9 @@ def work(rows: int, columns: int, depth: int, extras: int = 0, device: str = "h2
     return GroupWork(rows, columns, 1, depth // 64, may_split=True, extras=extras, device=gpu_device(device))
 
 
-@pytest.mark.parametrize("tile", TILES, ids=lambda tile: tile.name)
+@pytest.mark.parametrize("tile", tiles_for(H200), ids=lambda tile: tile.name)
 def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
-    assert tile.fits
-    assert tile.shared_bytes <= SHARED_BYTES
+    assert tile.fits(H200)
     assert GroupTile.named(tile.name) == tile
 
 
@@ -44,7 +43,7 @@ def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
 )
 def test_others_do_not_fit(name: str) -> None:
     tile = GroupTile.named(name)
-    assert tile is None or not tile.fits
+    assert tile is None or not tile.fits(H200)
 
 
 @pytest.mark.parametrize(
