@@ -18,6 +18,7 @@ from mlirt.codegen.instruction_text import write_instruction
 from mlirt.codegen.python_expressions import LOOSE, PRODUCT, SUM, Expression, Rule, literal
 from mlirt.codegen.python_names import Names
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, stride_values
+from mlirt.dialects.kernel.fragment_map import MapFragmentOp
 from mlirt.dialects.kernel.instruction import Instruction
 from mlirt.dialects.locations import name_of
 from mlirt.errors import CompileError
@@ -136,7 +137,7 @@ class PythonSource:
         if len(uses) != 1 or uses[0].operation.parent is not op.parent:
             return False
         reader = uses[0].operation
-        return not reader.regions or isinstance(reader, scf.ForOp | scf.IfOp)
+        return not reader.regions or isinstance(reader, scf.ForOp | scf.IfOp | MapFragmentOp)
 
     # --- addresses
 

@@ -22,17 +22,6 @@ from mlirt.builder.numba_cuda_intrinsics.untyped import intrinsic, types
 
 
 @maker
-def fragment_part(type_name: str, count: int, first: int, length: int) -> Any:
-    """`word(fragment)`: `length` elements from `first` on."""
-    type_ = SCALARS[type_name]
-
-    def emit(builder: Any, value: Any) -> Any:
-        return pack(builder, llvm_type(type_), unpack(builder, value, count)[first : first + length])
-
-    return word(types.UniTuple(type_, length), [types.UniTuple(type_, count)], emit)
-
-
-@maker
 def map_fragment(function: Any, result: str, count: int, arguments: Sequence[tuple[str, bool]]) -> Any:
     """`word(..)`: a scalar function of each element; arguments are (type, whether it is a fragment)."""
     given = [types.UniTuple(SCALARS[name], count) if wide else SCALARS[name] for name, wide in arguments]

@@ -28,6 +28,7 @@ from mlirt.dialects.kernel.fragment import (
     FragmentElementOp,
     FragmentOp,
 )
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp
 from mlirt.dialects.kernel.simt import (
     ReuseSharedOp,
     SharedOp,
@@ -101,6 +102,10 @@ class CudaSource(WordSource):
         make = self.word("join", f'fragment("{stored_name(type_)}", {length(op.result)})')
         values = [to_stored(text, type_) for text in self.texts(op.values)]
         self.define(op.result, f"{make}({', '.join(values)})")
+
+    def kernel_fragment_part(self, op: FragmentPartOp) -> None:
+        first = op.position.value.data
+        self.define_word(op, f"{self.text(op.fragment)}[{first}:{first + length(op.result)}]")
 
     def kernel_fragment_element(self, op: FragmentElementOp) -> None:
         element = f"{self.text(op.fragment)}[{op.position.value.data}]"

@@ -45,7 +45,6 @@ class FragmentPartOp(Instruction):
             "{count} elements from {position} on of {fragment}",
         ),
     )
-    cuda = Text("fragment_part", '"{T}", {n}, {position}, {count}', hint="part")
 
     def __init__(self, value: SSAValue, position: int, count: int) -> None:
         self.fill(value, position, result=VectorType(fragment(value).get_element_type(), [count]))
