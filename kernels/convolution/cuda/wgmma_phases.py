@@ -47,6 +47,7 @@ from mlirt.kernels.lib.deconvolution_phases import (
     undilated,
     undilated_windows,
 )
+from mlirt.kernels.lib.language.values import Value, bool_of, value_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class _Places:
     found: Deconvolution
     sizes: Sequence[Dim]
 
-    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    def place(self, work: Work, row: SSAValue) -> tuple[Value, bool | None]:
         """The pixel of the result, and whether it is one (None: always): else some pixel."""
         k, rows = self.k, self.k.size(self.found.pixels)
         row = k.add(work.row, row)
@@ -200,4 +201,4 @@ class _Places:
             pixel, remainder = k.div(pixel, extent), k.div(remainder, stride)
         for here, size in zip(at, self.sizes, strict=True):
             pixel = k.add(k.mul(pixel, k.size(size)), here)
-        return pixel, exists
+        return value_of(pixel), None if exists is None else bool_of(exists)

@@ -18,7 +18,8 @@ from mlirt.dialects.kernel.fragment import (
     LoadFragmentOp,
     StoreFragmentOp,
 )
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp
+from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
+from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaKind, MmaOp
 from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
 from mlirt.dialects.kernel.split_float import BlockIsFiniteOp
 from mlirt.kernels.lib.language.context import builder, emit
@@ -26,8 +27,8 @@ from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
     "Access", "block_id", "block_is_finite", "commit_copies", "copy_async", "count_where", "element_at", "elementwise",
-    "fragment", "grid_size", "load_fragment", "named", "shared_memory", "shuffle_xor", "store_fragment", "sync_threads",
-    "thread_id", "wait_for_copies", "zeros",
+    "fragment", "grid_size", "load_fragment", "load_matrix", "mma", "named", "part_of", "shared_memory", "shuffle_xor",
+    "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
 ]  # fmt: skip
 
 
@@ -92,20 +93,23 @@ def shared_memory(name: str, count: int, element: Attribute, alignment: int | No
 class Access:
     """Which elements a thread accesses together: those at `offsets` from an index, times a `stride` if there is one.
 
-    Of these the first `valid` ones exist (None: all). `wide`: neighbours lie so that one instruction moves them.
+    Of these the first `valid` ones exist (None: all). `wide`: neighbours lie so that one instruction moves them, of
+    at most `together` elements unless that is 0.
     """
 
     offsets: Sequence[int]
     stride: SSAValue | None = None
     valid: Index | None = None
     wide: bool = False
+    together: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """Those of the ops that access memory so."""
+        valid = None if self.valid is None else builder().index(self.valid)
+        return {"stride": self.stride, "valid": valid, "wide": self.wide, "together": self.together}
 
 
-def _valid(access: Access) -> SSAValue | None:
-    return None if access.valid is None else builder().index(access.valid)
-
-
-def count_where(condition: SSAValue | bool, count: int) -> Index | None:
+def count_where(condition: SSAValue | bool, count: Index) -> Index | None:
     """The `valid` elements of an access that has them all under a condition: None where that always holds."""
     if isinstance(condition, bool):
         return None if condition else 0
@@ -130,21 +134,23 @@ def copy_async(
 def load_fragment(memory: SSAValue, index: Index, access: Access) -> Value:
     """Elements in registers; zero where there are none."""
     place = builder().index(index)
-    valid = _valid(access)
-    return emit(LoadFragmentOp(memory, place, access.offsets, stride=access.stride, valid=valid, wide=access.wide))
+    return emit(LoadFragmentOp(memory, place, access.offsets, **access.fields()))
 
 
 def store_fragment(value: SSAValue, memory: SSAValue, index: Index, access: Access) -> None:
     """Write elements from registers; those that do not exist are left out."""
     place = builder().index(index)
-    valid = _valid(access)
-    store = StoreFragmentOp(value, memory, place, access.offsets, stride=access.stride, valid=valid, wide=access.wide)
-    builder().insert(store)
+    builder().insert(StoreFragmentOp(value, memory, place, access.offsets, **access.fields()))
 
 
 def fragment(elements: Sequence[SSAValue]) -> Value:
     """Numbers as a fragment."""
     return emit(FragmentOp(elements))
+
+
+def part_of(value: SSAValue, first: int, count: int) -> Value:
+    """So many numbers of a fragment."""
+    return emit(FragmentPartOp(value, first, count))
 
 
 def element_at(value: SSAValue, number: int) -> Value:
@@ -158,6 +164,16 @@ def elementwise(function: Callable[..., Any], element: Attribute, *fragments: SS
     with k.inside(op.body.block):
         k.insert(YieldOp(operands=[[function(*op.body.block.args)]]))
     return emit(op)
+
+
+def load_matrix(shared: SSAValue, index: Index, count: int, step: int, *, transpose: bool = False) -> Value:
+    """Each thread's part of `count` times four 8x8 matrices in shared memory, `step` elements apart (ldmatrix)."""
+    return emit(LoadMatrixOp(shared, builder().index(index), count, step, transpose=transpose))
+
+
+def mma(kind: MmaKind, accumulators: SSAValue, a: SSAValue, b: SSAValue, rows: int, columns: int) -> Value:
+    """accumulators + a @ b of a warp: `rows` x 16 rows, `columns` x 8 columns (mma.sync)."""
+    return emit(MmaOp(kind, accumulators, a, b, rows, columns))
 
 
 def zeros(element: Attribute, count: int) -> Value:

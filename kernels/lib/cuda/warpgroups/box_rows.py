@@ -11,6 +11,7 @@ from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import Work
 from mlirt.kernels.lib.cuda.warpgroups.pixel_boxes import PixelBoxes
+from mlirt.kernels.lib.language.values import Value, bool_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class BoxRows:
         image, down = k.div(rest, k.size(self._down)), k.rem(rest, k.size(self._down))
         return [image, k.mul(down, self.boxes.height), k.mul(across, self.boxes.width)]
 
-    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    def place(self, work: Work, row: SSAValue) -> tuple[Value, bool | None]:
         """The number of the pixel that a row of a tile is, and whether it is one: else that of some pixel."""
         k = self.k
         image, y, x = self.corner(work.row)
@@ -64,7 +65,7 @@ class BoxRows:
         if self.boxes.height * self.boxes.width < ROWS:
             own = k.compare("slt", down, self.boxes.height), k.compare("slt", across, self.boxes.width)
             inside = k.both(inside, k.both(*own))
-        return k.min(number, k.sub(k.size(self.pixels), 1)), inside
+        return k.min(number, k.sub(k.size(self.pixels), 1)), None if inside is None else bool_of(inside)
 
     @property
     def _are_whole(self) -> bool:

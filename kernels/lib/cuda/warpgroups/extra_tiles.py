@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute
 
-from mlirt.dialects.kernel.fragment import LoadFragmentOp
-from mlirt.dialects.kernel.simt import SharedOp
-from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT, LoadBoxOp
-from mlirt.dialects.kernel.transaction_barrier import (
-    MbarrierArriveOp,
-    MbarrierExpectOp,
-    MbarrierInitOp,
-    MbarrierWaitOp,
-)
+from mlirt.dialects.kernel.simt import WARP
+from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT
 from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
+from mlirt.kernels.lib.language import Index, Value, build, kernel
+from mlirt.kernels.lib.language.hopper_words import SharedTile, mbarriers, tma_load
+from mlirt.kernels.lib.language.simt_words import Access, load_fragment, shared_memory
+from mlirt.kernels.lib.language.words import place, static_range
 
 QUAD = 4
 """Threads that share a row."""
@@ -36,8 +32,8 @@ QUAD = 4
 class SlotUse:
     """The slot of a tile, and the parity of the phase in which it holds the tile's part of the operand."""
 
-    slot: SSAValue
-    parity: SSAValue
+    slot: Value
+    parity: Value
 
 
 class ExtraTiles:
@@ -51,52 +47,55 @@ class ExtraTiles:
         self.bytes = self.size * byte_width(memory.element)
         place = (memory.buffer, memory.element, memory.offset, memory.sizes, memory.steps)
         self.map = k.tensor_map(*place, [tile.rows, QUAD * width], 0)
-        self.memory = k.value(SharedOp(tile.slots * self.size, memory.element, BOX_ALIGNMENT))
-        self.full, self.empty = (k.value(SharedOp(tile.slots, i64)) for _ in range(2))
-        names = ((self.memory, "slots"), (self.full, "slot_full"), (self.empty, "slot_empty"))
-        for value, name in names:
-            value.name_hint = name
+        build(k, self._allocate, memory.element)
 
+    def _allocate(self, element: Attribute) -> None:
+        slots = self.tile.slots
+        self.memory = shared_memory("slots", slots * self.size, element, BOX_ALIGNMENT)
+        self.full, self.empty = mbarriers("slot_full", slots), mbarriers("slot_empty", slots)
+
+    @kernel
     def initialise(self) -> None:
         """Make the barriers, in one thread."""
-        for slot in map(self.k.constant, range(self.tile.slots)):
-            self.k.insert(MbarrierInitOp(self.full, slot, 1))
-            self.k.insert(MbarrierInitOp(self.empty, slot, WARPGROUP * self.tile.readers))
+        for slot in static_range(self.tile.slots):
+            self.full[slot].init(1)
+            self.empty[slot].init(WARPGROUP * self.tile.readers)
 
-    def use(self, tile: SSAValue | int) -> SlotUse:
+    @kernel
+    def use(self, tile: Index) -> SlotUse:
         """What the `tile`-th tile of a block has."""
-        k, slots = self.k, self.tile.slots
-        return SlotUse(k.rem(tile, slots), k.rem(k.div(tile, slots), 2))
+        slots = self.tile.slots
+        return SlotUse(place(tile % slots), place(tile // slots % 2))
 
-    def load(self, tile: SSAValue | int, work: Work) -> None:
+    @kernel
+    def load(self, tile: Index, work: Work) -> None:
         """Start to copy what the `tile`-th tile needs, when its slot is empty."""
-        k, use = self.k, self.use(tile)
-        k.insert(MbarrierWaitOp(self.empty, use.slot, k.sub(k.constant(1), use.parity)))
-        k.insert(MbarrierExpectOp(self.full, use.slot, self.bytes))
-        start = k.mul(use.slot, self.size)
+        use = self.use(tile)
+        full = self.full[use.slot]
+        self.empty[use.slot].wait(1 - use.parity)
+        full.expect(self.bytes)
+        start = use.slot * self.size
         for box in self.boxes:
-            at = [work.row, k.add(work.column, box * QUAD * self.width)]
-            target = k.add(start, box * self.box)
-            k.insert(LoadBoxOp(self.map, at, self.memory, target, self.full, use.slot))
+            at = [work.row, work.column + box * QUAD * self.width]
+            tma_load(self.map, at, SharedTile(self.memory, start + box * self.box), full)
 
-    def place(self, use: SlotUse, group: SSAValue, thread: SSAValue) -> SSAValue:
+    @kernel
+    def place(self, use: SlotUse, group: Value, thread: Value) -> Value:
         """Where a thread of a warpgroup finds the first columns of its upper row."""
-        k = self.k
-        lane, warp = k.rem(thread, 32), k.rem(k.div(thread, 32), 4)
-        row = k.add(k.mul(group, ROWS), k.add(k.mul(warp, 16), k.div(lane, QUAD)))
-        within = k.add(k.mul(row, QUAD * self.width), k.mul(k.rem(lane, QUAD), self.width))
-        return k.add(k.mul(use.slot, self.size), within)
+        lane, warp = thread % WARP, thread // WARP % 4
+        row = group * ROWS + (warp * 16 + lane // QUAD)
+        return use.slot * self.size + (row * (QUAD * self.width) + lane % QUAD * self.width)
 
     def wait(self, use: SlotUse) -> None:
         """Until the tile's part of the operand is there."""
-        self.k.insert(MbarrierWaitOp(self.full, use.slot, use.parity))
+        self.full[use.slot].wait(use.parity)
 
-    def read(self, place: SSAValue, half: int, columns: Sequence[int]) -> SSAValue:
+    def read(self, place: Value, half: int, columns: Sequence[int]) -> Value:
         """The elements of a thread's upper or lower row, by the number among its own columns."""
         width = self.width
         offsets = [8 * half * QUAD * width + self.box * (column // width) + column % width for column in columns]
-        return self.k.value(LoadFragmentOp(self.memory, place, offsets, wide=True))
+        return load_fragment(self.memory, place, Access(offsets, wide=True))
 
     def give_back(self, use: SlotUse) -> None:
         """Each thread tells that it has read what it needs."""
-        self.k.insert(MbarrierArriveOp(self.empty, use.slot))
+        self.empty[use.slot].arrive()

@@ -13,8 +13,6 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.buffers import length
-from mlirt.dialects.kernel.core import LoadOp
-from mlirt.dialects.kernel.fragment import LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.kernel.fragment_map import FloatFragmentOp, SaturateFragmentOp
 from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim
@@ -26,6 +24,10 @@ from mlirt.kernels.lib.cuda.warpgroups.reciprocals import with_reciprocals
 from mlirt.kernels.lib.cuda.warpgroups.saturation import without_limits
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
 from mlirt.kernels.lib.epilogue import ProductOp, extra_operands, finished_fragment
+from mlirt.kernels.lib.language import Index, Value, kernel, value_of
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import Access, count_where, load_fragment, store_fragment
+from mlirt.kernels.lib.language.words import extent, place, split
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse, direct
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -182,7 +184,7 @@ class RowEpilogue:
         # The first argument of the region is the sum.
         vectors = [1 + number for number in self.extras if self.operands[number].steps[-1] != 0]
         self.region, self.floats = with_floats(self.region, vectors)
-        self._loaded: dict[tuple[int, SSAValue], SSAValue] = {}
+        self._loaded: dict[tuple[int, Value], Value] = {}
 
     def _together(self, one: Affine, lowering: Lowering) -> dict[str, Any]:
         """How many columns of a thread lie side by side and so aligned that one access has them, for the ops."""
@@ -194,27 +196,17 @@ class RowEpilogue:
         count = vector_width(most * size, self.columns * size, *places) // size if is_known else 1
         return {"wide": count > 1, "together": count if 1 < count < most else 0}
 
-    def at(self, batch: SSAValue, row: SSAValue) -> list[SSAValue]:
+    def at(self, batch: SSAValue, row: SSAValue) -> list[Value]:
         """The indices along the loops before the columns."""
-        k = self.k
-        indices: list[SSAValue] = []
-        for number, extent in reversed(list(enumerate(self.extents))):
-            rest = batch if number < self.batch_loops else row
-            leads = number in (0, self.batch_loops)
-            size = k.size(extent)
-            indices.insert(0, rest if leads else k.rem(rest, size))
-            if number < self.batch_loops:
-                batch = k.div(rest, size) if not leads else batch
-            else:
-                row = k.div(rest, size) if not leads else row
-        return indices
+        entries, rows = self.extents[: self.batch_loops], self.extents[self.batch_loops :]
+        return [*(split(batch, entries) if entries else []), *(split(row, rows) if rows else [])]
 
-    def valid(self, column: SSAValue) -> SSAValue:
+    @kernel
+    def valid(self, column: Value) -> Index:
         """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one."""
-        k = self.k
-        left = k.named(k.max(k.sub(k.size(self.columns), column), 0), "left")
-        group = QUAD * self.width
-        return k.named(k.add(k.mul(k.div(left, group), self.width), k.min(k.rem(left, group), self.width)), "valid")
+        left, group = max(extent(self.columns) - column, 0), QUAD * self.width
+        valid = left // group * self.width + min(left % group, self.width)
+        return valid
 
     @property
     def extras(self) -> range:
@@ -239,80 +231,57 @@ class RowEpilogue:
         memory = MappedMemory(place.buffer, element, offset, (*self.extents, self.columns), one.steps)
         return memory if memory.fits() and self.width * size == _PIECE else None
 
-    def read(
-        self, number: int, count: int, at: Sequence[SSAValue], column: SSAValue, valid: SSAValue | None
-    ) -> SSAValue:
-        """An extra operand of `count` results of a row, from `column` on: `valid` of them exist (None: all)."""
-        return self._load(number, at, column, self._offsets(count), valid)
+    def read(self, number: int, count: int, at: Sequence[Value], column: Value, valid: Index | None) -> Value:
+        """An extra operand of `count` results of a row, from `column` on: `valid` of them exist (None: all).
+
+        What is the same in all rows is loaded once.
+        """
+        place = (number, column) if self.is_fixed(number) else None
+        value = self._loaded.get(place) if place else None
+        if value is None:
+            value = self._load(number, count, at, column, valid)
+        if place:
+            self._loaded[place] = value
+        return value
+
+    @kernel
+    def _load(self, number: int, count: int, at: Sequence[Value], column: Value, valid: Index | None) -> Value:
+        if self.operands[number].steps[-1] == 0:
+            return value_of(self.pointers[number])[self._index(number, at, column)]
+        return load_fragment(self.pointers[number], self._index(number, at, column), self._access(number, count, valid))
 
     def write(
         self,
-        accumulators: SSAValue,
-        extras: Sequence[SSAValue],
-        at: Sequence[SSAValue],
-        column: SSAValue,
-        valid: SSAValue | None,
-        is_row: SSAValue | None,
+        accumulators: Value,
+        extras: Sequence[Value],
+        at: Sequence[Value],
+        column: Value,
+        valid: Index | None,
+        is_row: bool | None,
     ) -> None:
         """Results of a row from sums of groups from `column` on, and what `read` gave for them.
 
         `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
         """
-        k, count = self.k, length(accumulators)
-        values = [accumulators, *extras]
+        values, count = [accumulators, *extras], length(accumulators)
         for number in self.floats:
-            values[number] = k.value(FloatFragmentOp(values[number]))
-        result = self._apply(values, count)
+            values[number] = emit(FloatFragmentOp(values[number]))
+        result = finished_fragment(self.region, values, i32 if self.is_limited else self.element, count)
+        if self.is_limited:
+            result = emit(SaturateFragmentOp(result, self.element))
         if is_row is not None:
-            valid = k.select(is_row, count if valid is None else valid, 0)
-        output = self.operands[-1]
-        k.insert(
-            StoreFragmentOp(
-                result,
-                self.pointers[-1],
-                self._index(output, at, column),
-                self._offsets(count),
-                stride=self._stride(output),
-                valid=valid,
-                **self.together[-1],
-            )
-        )
+            valid = count_where(is_row, count if valid is None else valid)
+        store_fragment(result, self.pointers[-1], self._index(-1, at, column), self._access(-1, count, valid))
 
-    def _index(self, one: Affine, at: Sequence[SSAValue], column: SSAValue) -> SSAValue:
-        k = self.k
-        index = k.constant(0)
-        for place, step in zip([*at, column], one.steps, strict=True):
+    def _index(self, number: int, at: Sequence[Value], column: Value) -> Value:
+        k, index = self.k, place(0)
+        for one, step in zip([*at, column], self.operands[number].steps, strict=True):
             if step != 0:
-                index = k.add(index, k.mul(place, k.stride(step)))
+                index = k.add(index, k.mul(one, k.stride(step)))
         return index
 
-    def _stride(self, one: Affine) -> SSAValue | None:
-        return None if one.steps[-1] == 1 else self.k.size(one.steps[-1])
-
-    def _load(
-        self, number: int, at: Sequence[SSAValue], column: SSAValue, offsets: Sequence[int], valid: SSAValue | None
-    ) -> SSAValue:
-        """An extra operand's elements; what is the same in all rows is loaded once."""
-        k, one = self.k, self.operands[number]
-        fixed = self.is_fixed(number)
-        if fixed and (number, column) in self._loaded:
-            return self._loaded[number, column]
-        index = self._index(one, at, column)
-        if one.steps[-1] == 0:
-            value = k.value(LoadOp(self.pointers[number], [index], [1]))
-        else:
-            pointer, stride, flags = self.pointers[number], self._stride(one), self.together[number]
-            value = k.value(LoadFragmentOp(pointer, index, offsets, stride=stride, valid=valid, **flags))
-        if fixed:
-            self._loaded[number, column] = value
-        return value
-
-    def _apply(self, values: Sequence[SSAValue], count: int) -> SSAValue:
-        """The region on each element."""
-        element = i32 if self.is_limited else self.element
-        result = finished_fragment(self.region, values, element, count)
-        return self.k.value(SaturateFragmentOp(result, self.element)) if self.is_limited else result
-
-    def _offsets(self, count: int) -> list[int]:
+    def _access(self, number: int, count: int, valid: Index | None) -> Access:
         """Where a thread's results are, from its first column on."""
-        return [QUAD * self.width * (p // self.width) + p % self.width for p in range(count)]
+        step, width = self.operands[number].steps[-1], self.width
+        offsets = [QUAD * width * (p // width) + p % width for p in range(count)]
+        return Access(offsets, None if step == 1 else extent(step), valid, **self.together[number])

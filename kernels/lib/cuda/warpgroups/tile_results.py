@@ -12,7 +12,7 @@ from typing import Protocol
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp
+from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import ROWS, JoinColumnsOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
@@ -21,7 +21,10 @@ from mlirt.kernels.lib.cuda.warpgroups.extra_tiles import ExtraTiles, SlotUse
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
-from mlirt.kernels.lib.language import value_of
+from mlirt.kernels.lib.language import Index, Value, kernel
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import part_of
+from mlirt.kernels.lib.language.words import extent, place, static_range
 
 # By the most columns of a tile: results of a piece, and pieces that are read ahead; None: all, before the products.
 _PIECES: dict[int, tuple[int, int | None]] = {128: (4 * WIDTH, None), 192: (2 * WIDTH, 2), 256: (WIDTH, 3)}
@@ -38,11 +41,11 @@ class Piece:
 
     first: int
     count: int
-    at: list[SSAValue]
-    column: SSAValue
-    valid: SSAValue | None
-    is_row: SSAValue | None
-    extras: tuple[tuple[int, SSAValue], ...] = ()
+    at: list[Value]
+    column: Value
+    valid: Index | None
+    is_row: bool | None
+    extras: tuple[tuple[int, Value], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,13 @@ class Results:
 
     pieces: list[Piece]
     use: SlotUse | None = None
-    place: SSAValue | None = None
+    place: Value | None = None
 
 
 class RowPlaces(Protocol):
     """Which rows of the result the rows of a tile are."""
 
-    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """The row of the result, and whether it is one (None: always): else some row that exists."""
         ...
 
@@ -68,14 +71,13 @@ class _RowsInOrder:
     def __init__(self, k: KernelBuilder, tile: GroupTile, sizes: GroupSizes) -> None:
         self.k, self.tile, self.sizes = k, tile, sizes
 
-    def place(self, work: Work, row: SSAValue) -> tuple[SSAValue, SSAValue | None]:
+    @kernel
+    def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Behind the last row comes that one again."""
-        k = self.k
-        row = k.add(work.row, row)
         if _divides(self.tile.rows, self.sizes.rows):
-            return row, None
-        rows = k.size(self.sizes.rows)
-        return k.min(row, k.sub(rows, 1)), k.compare("slt", row, rows)
+            return work.row + row, None
+        rows, here = extent(self.sizes.rows), work.row + row
+        return min(here, rows - 1), here < rows
 
 
 class TileResults:
@@ -93,7 +95,8 @@ class TileResults:
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
         self.places = places or _RowsInOrder(k, tile, sizes)
-        self._fixed: tuple[SSAValue, SSAValue] | None = None
+        self._of_rows: SSAValue | None = None  # the column from which on all rows share what they read
+        self._columns: dict[int, Value] = {}  # those of a thread's pieces then, by their first sum
         self.width = epilogue.width
         self.joined = 2 if in_fragment_order else self.width
         length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
@@ -128,52 +131,74 @@ class TileResults:
         if self.ahead_of_time is not None:
             self.ahead_of_time.initialise()
 
-    def copy_ahead(self, tile: SSAValue | int, work: Work) -> None:
+    def copy_ahead(self, tile: Index, work: Work) -> None:
         """One thread starts to copy what the results of the `tile`-th tile of a block need."""
         if self.ahead_of_time is not None:
             self.ahead_of_time.load(tile, work)
 
-    def prepare(self, thread: SSAValue, column: SSAValue) -> None:
+    @kernel
+    def prepare(self, thread: Value, column: Value) -> None:
         """Read what all rows share, once for all tiles that begin with a column."""
-        k, epilogue, per_row = self.k, self.epilogue, self.tile.columns // 4
-        self._fixed = column, k.add(column, k.mul(k.rem(thread, QUAD), self.width))
-        self._heres = {first: k.add(self._fixed[1], self._place_of(first)) for first in range(0, per_row, self.length)}
-        for first, here in self._heres.items():
-            at, valid = [k.constant(0)] * len(epilogue.extents), self._valid(here)
+        epilogue, own = self.epilogue, column + thread % QUAD * self.width
+        self._share(column, {first: own + self._place_of(first) for first in self._firsts})
+        for first in self._firsts:
+            here = self._columns[first]
+            at, valid = [place(0)] * len(epilogue.extents), self._valid(here)
             for number in filter(epilogue.is_fixed, epilogue.extras):
-                epilogue.read(number, min(self.length, per_row - first), at, here, valid)
+                epilogue.read(number, self._count(first), at, here, valid)
+
+    def _share(self, column: Value, columns: dict[int, Value]) -> None:
+        self._of_rows, self._columns = column, columns
+
+    @property
+    def _firsts(self) -> list[int]:
+        """The first sum of each piece of a row."""
+        return list(range(0, self.tile.columns // 4, self.length))
+
+    def _count(self, first: int) -> int:
+        """The sums of a piece."""
+        return min(self.length, self.tile.columns // 4 - first)
 
     def _place_of(self, first: int) -> int:
         """The column of one of a thread's sums in a row, from its first one on."""
         return first // self.width * QUAD * self.width
 
-    def begin(self, thread: SSAValue, group: SSAValue, work: Work, tile: SSAValue | int | None = None) -> Results:
+    @kernel
+    def begin(self, thread: Value, group: Value, work: Work, tile: Index | None = None) -> Results:
         """What a thread has to write of the `tile`-th tile of a block, before that is multiplied."""
-        k, width = self.k, self.width
-        copied, use, place = self.ahead_of_time, None, None
+        copied, use, start = self.ahead_of_time, None, None
         if copied is not None and tile is not None:
             use = copied.use(tile)
-            place = copied.place(use, group, thread)
-        lane, warp = k.named(k.rem(thread, 32), "lane"), k.named(k.rem(k.div(thread, 32), 4), "warp")
-        row = k.named(k.add(k.mul(group, ROWS), k.add(k.mul(warp, 16), k.div(lane, 4))), "row")
-        column = k.named(k.add(work.column, k.mul(k.rem(lane, 4), width)), "column")
-        per_row = self.tile.columns // 4
-        places = [self.places.place(work, k.add(row, 8 * half)) for half in range(2)]
-        rows = [(self.epilogue.at(work.batch, place), is_row) for place, is_row in places]
-        pieces: list[Piece] = []
-        for first in range(0, per_row, self.length):
-            is_constant = self._fixed is not None and self._fixed[0] is work.column
-            here = self._heres[first] if is_constant else k.named(k.add(column, self._place_of(first)), "column")
-            count, valid = min(self.length, per_row - first), self._valid(here)
-            pieces += [
-                Piece(half * per_row + first, count, *rows[half][:1], here, valid, rows[half][1]) for half in (0, 1)
-            ]
-        return Results([self._read(piece, self.early) for piece in pieces], use, place)
+            start = copied.place(use, group, thread)
+        lane, warp = thread % WARP, thread // WARP % 4
+        row = group * ROWS + (warp * 16 + lane // 4)
+        column = work.column + lane % 4 * self.width
+        halves = [self._half(work, row + 8 * half) for half in static_range(2)]
+        pieces = list[Piece]()
+        for first in self._firsts:
+            here = self._columns[first] if self._of_rows is work.column else self._column(column, first)
+            valid = self._valid(here)
+            for half in static_range(2):
+                at, is_row = halves[half]
+                number = half * (self.tile.columns // 4) + first
+                pieces.append(Piece(number, self._count(first), at, here, valid, is_row))
+        return Results([self._read(piece, self.early) for piece in pieces], use, start)
 
-    def write(self, accumulators: SSAValue, results: Results) -> None:
+    def _half(self, work: Work, row: Value) -> tuple[list[Value], bool | None]:
+        """Where a row of a tile is in the result, and whether it is there (None: always)."""
+        here, is_row = self.places.place(work, row)
+        return self.epilogue.at(work.batch, here), is_row
+
+    @kernel
+    def _column(self, column: Value, first: int) -> Value:
+        column = column + self._place_of(first)
+        return column
+
+    @kernel
+    def write(self, accumulators: Value, results: Results) -> None:
         """The results, once the accumulators are there."""
         pieces, copied, use = results.pieces, self.ahead_of_time, results.use
-        joined = self.k.value(JoinColumnsOp(accumulators, self.joined))
+        joined = emit(JoinColumnsOp(accumulators, self.joined))
         ahead = len(pieces) if self.ahead is None else self.ahead
         if copied is not None and use is not None:
             copied.wait(use)
@@ -182,10 +207,9 @@ class TileResults:
             ready += [self._read_rest(one, results.place) for one in pieces[number + ahead : number + ahead + 1]]
             if copied is not None and use is not None and number == max(0, len(pieces) - 1 - ahead):
                 copied.give_back(use)
-            part = self.k.value(FragmentPartOp(joined, piece.first, piece.count))
-            self._write(part, ready[number])
+            self._write(part_of(joined, piece.first, piece.count), ready[number])
 
-    def _read_rest(self, piece: Piece, place: SSAValue | None) -> Piece:
+    def _read_rest(self, piece: Piece, place: Value | None) -> Piece:
         """With all extra operands, also the one that was copied ahead to a place."""
         copied = self.ahead_of_time
         if copied is not None and place is not None:
@@ -194,13 +218,13 @@ class TileResults:
             piece = replace(piece, extras=(*piece.extras, (copied.number, value)))
         return self._read(piece, self.epilogue.extras)
 
-    def write_row(self, accumulators: SSAValue, row: SSAValue, column: SSAValue, batch: SSAValue) -> None:
+    def write_row(self, accumulators: Value, row: Value, column: Value, batch: Value) -> None:
         """The results of neighbouring columns of a row."""
-        place, is_row = self.places.place(Work(value_of(row), value_of(column), value_of(batch)), self.k.constant(0))
-        piece = Piece(0, self.width, self.epilogue.at(batch, place), column, self._valid(column), is_row)
+        at, is_row = self._half(Work(row, column, batch), place(0))
+        piece = Piece(0, self.width, at, column, self._valid(column), is_row)
         self._write(accumulators, self._read(piece, self.epilogue.extras))
 
-    def _valid(self, column: SSAValue) -> SSAValue | None:
+    def _valid(self, column: Value) -> Index | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
 
     def _read(self, piece: Piece, wanted: Collection[int]) -> Piece:
@@ -210,7 +234,7 @@ class TileResults:
         read = {number: self.epilogue.read(number, *place) for number in wanted if number not in have}
         return replace(piece, extras=tuple((have | read).items()))
 
-    def _write(self, accumulators: SSAValue, piece: Piece) -> None:
+    def _write(self, accumulators: Value, piece: Piece) -> None:
         extras = [value for _, value in sorted(piece.extras, key=lambda extra: extra[0])]
         self.epilogue.write(accumulators, extras, piece.at, piece.column, piece.valid, piece.is_row)
 
