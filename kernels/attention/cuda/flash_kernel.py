@@ -14,8 +14,6 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.accumulators import PackAccumulatorsOp
-from mlirt.dialects.kernel.fragment import FillFragmentOp
-from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaOp
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape
 from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
@@ -23,8 +21,9 @@ from mlirt.kernels.attention.cuda.flash_tiles import STAGES, FlashTiles
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import commit_copies, sync_threads, wait_for_copies
-from mlirt.kernels.lib.language.words import place
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import commit_copies, load_matrix, mma, sync_threads, wait_for_copies, zeros
+from mlirt.kernels.lib.language.words import place, static_range
 
 _STEP = 16  # along the depth of one product of the matrix unit
 
@@ -88,36 +87,33 @@ class FlashKernel(FlashSoftmax):
 
     # --- products
 
-    def _queries(self) -> list[SSAValue]:
+    @kernel
+    def _queries(self) -> list[Value]:
         """The fragments of the warp's queries, one for each step along the depth."""
-        k, tile = self.k, self.tiles.queries
-        row = k.add(k.add(self.first_row, k.mul(k.rem(self.matrix, 2), 8)), self.line8)
-        at = tile.at(k, 0, row, k.mul(k.div(self.matrix, 2), 8))
-        return [
-            k.value(LoadMatrixOp(tile.buffer, k.add(at, _STEP * step), self.shape.rows, 16 * tile.pitch))
-            for step in range(self.depth_steps)
-        ]
+        tile = self.tiles.queries
+        row = self.first_row + self.matrix % 2 * 8 + self.line8
+        at = tile.at(self.k, 0, row, self.matrix // 2 * 8)
+        starts = [at + _STEP * step for step in static_range(self.depth_steps)]
+        return [load_matrix(tile.buffer, start, self.shape.rows, 16 * tile.pitch) for start in starts]
 
-    def _products(self, queries: Sequence[SSAValue], stage: SSAValue) -> Value:
+    @kernel
+    def _products(self, queries: Sequence[Value], stage: Value) -> Value:
         """Queries times keys."""
-        k, tile, shape = self.k, self.tiles.keys, self.flash_shape
-        columns = shape.keys // 8
-        line = k.add(k.mul(k.div(self.matrix, 2), 8), self.line8)
-        at = tile.at(k, stage, line, k.mul(k.rem(self.matrix, 2), 8))
-        accumulators = k.value(FillFragmentOp(k.constant(0.0, f32), 4 * shape.rows * columns))
+        tile, shape, columns = self.tiles.keys, self.flash_shape, self.flash_shape.keys // 8
+        at = tile.at(self.k, stage, self.matrix // 2 * 8 + self.line8, self.matrix % 2 * 8)
+        accumulators = zeros(f32, 4 * shape.rows * columns)
         for step, left in enumerate(queries):
-            right = k.value(LoadMatrixOp(tile.buffer, k.add(at, _STEP * step), columns // 2, 16 * tile.pitch))
-            accumulators = k.value(MmaOp(self.kind, accumulators, left, right, shape.rows, columns))
+            right = load_matrix(tile.buffer, at + _STEP * step, columns // 2, 16 * tile.pitch)
+            accumulators = mma(self.kind, accumulators, left, right, shape.rows, columns)
         return accumulators
 
+    @kernel
     def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
         """The results plus weights times values."""
-        k, tile, shape = self.k, self.tiles.values, self.flash_shape
-        line = k.add(k.mul(k.rem(self.matrix, 2), 8), self.line8)
-        at = tile.at(k, stage[0], line, k.mul(k.div(self.matrix, 2), 8))
-        for step in range(shape.keys // _STEP):
-            left = k.value(PackAccumulatorsOp(self.kind, weights, shape.rows, step))
-            moved = k.add(at, _STEP * step * tile.pitch)
-            right = k.value(LoadMatrixOp(tile.buffer, moved, self.column_steps, _STEP, transpose=True))
-            results = k.value(MmaOp(self.kind, results, left, right, shape.rows, 2 * self.column_steps))
+        tile, shape = self.tiles.values, self.flash_shape
+        at = tile.at(self.k, stage[0], self.matrix % 2 * 8 + self.line8, self.matrix // 2 * 8)
+        for step in static_range(shape.keys // _STEP):
+            left = emit(PackAccumulatorsOp(self.kind, weights, shape.rows, step))
+            right = load_matrix(tile.buffer, at + _STEP * step * tile.pitch, self.column_steps, _STEP, transpose=True)
+            results = mma(self.kind, results, left, right, shape.rows, 2 * self.column_steps)
         return results

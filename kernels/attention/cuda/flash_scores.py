@@ -13,12 +13,14 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import is_identity, yielded
 from mlirt.dialects.kernel.accumulators import columns_of
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp
+from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import Value, value_of
 from mlirt.kernels.lib.epilogue import finished
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment
+from mlirt.kernels.lib.language.words import extent, place, stride
 
 _LOG2_E = log2(2.718281828459045)
 
@@ -49,80 +51,97 @@ class FlashScores:
         shape: WarpShape,
         extras: Sequence[Walk],
         batch: Sequence[SSAValue],
-        first_query: SSAValue,
-        lane: SSAValue,
+        first_query: Value,
+        lane: Value,
     ) -> None:
-        self.k, self.op, self.shape, self.batch, self.first_query = k, op, shape, batch, first_query
+        self.op, self.shape, self.batch = op, shape, batch
         self.factor = only_scale(op)
         self.scale = k.scalar((self.factor or 1.0) * _LOG2_E, f32)
         self.scale.name_hint = "scale"
-        self.queries = [k.add(first_query, 16 * row + 8 * half) for row in range(shape.rows) for half in range(2)]
-        self.lane_key = k.mul(k.rem(lane, 4), 2)
+        build(k, self._place, first_query, lane)
         self.extras = [(walk, k.buffer(walk.value, walk.offset), batch_offset(k, batch, walk)) for walk in extras]
 
-    def first_key(self, tile: SSAValue) -> SSAValue:
-        """The key of the thread's first accumulator."""
-        return self.k.add(self.k.mul(tile, self.shape.keys), self.lane_key)
+    def _place(self, first_query: Value, lane: Value) -> None:
+        """The queries of the thread's rows, and its first key in a tile."""
+        halves = [16 * row + 8 * half for row in range(self.shape.rows) for half in range(2)]
+        self.queries = _moved(first_query, halves)
+        self.lane_key = _lane_key(lane)
 
-    def limits(self) -> list[SSAValue]:
+    @kernel
+    def first_key(self, tile: Value) -> Value:
+        """The key of the thread's first accumulator."""
+        return tile * self.shape.keys + self.lane_key
+
+    @kernel
+    def limits(self) -> list[Value]:
         """For each row of the thread, the first key that does not count."""
-        k, keys, offset = self.k, self.k.size(self.op.keys), self.op.last_key_offset()
+        keys, offset = extent(self.op.keys), self.op.last_key_offset()
         if offset is None:
             return [keys] * len(self.queries)
-        return [k.min(keys, k.add(query, k.size(offset + 1))) for query in self.queries]
+        return [min(keys, query + extent(offset + 1)) for query in self.queries]
 
-    def scores(self, products: SSAValue, tile: SSAValue) -> Value:
+    @kernel
+    def scores(self, products: Value, tile: Value) -> Value:
         """The score of each product; one that is only scaled stays as it is, as `scale` does that."""
         if self.factor is not None:
-            return value_of(products)
-        k, rows = self.k, self.shape.rows
-        per_row = self.shape.keys // 4  # accumulators of a thread in one of its rows
+            return products
+        rows, per_row = self.shape.rows, self.shape.keys // 4  # accumulators of a thread in one of its rows
         keys = columns_of(per_row * 2 * rows, rows)
-        first = self.first_key(tile)
+        first_key = self.first_key(tile)
         # The thread's elements of a row, two in each tile of 8 columns.
         offsets = [key for position, key in enumerate(keys[: per_row * 2]) if position % 4 < 2]
-        read = [self._read(extra, first, offsets) for extra in self.extras]
-        scores: list[SSAValue] = []
+        read = [self._read(extra, first_key, offsets) for extra in self.extras]
+        scores = list[Value]()
         for position, key in enumerate(keys):
-            row, place = 2 * (position // (per_row * 2)) + position % 4 // 2, offsets.index(key)
-            more = [k.value(FragmentElementOp(fragments[row], place)) for fragments in read]
-            product = k.value(FragmentElementOp(products, position))
-            indices = [*self.batch, self.queries[row], k.add(first, key)]
-            scores.append(finished(self.op.score, product, more, len(indices), lambda axis: value_of(indices[axis])))
-        return k.value(FragmentOp(scores))
+            row, number = 2 * (position // (per_row * 2)) + position % 4 // 2, offsets.index(key)
+            more = [element_at(fragments[row], number) for fragments in read]
+            scores.append(self._score(element_at(products, position), more, row, first_key + key))
+        return fragment(scores)
 
-    def _read(self, extra: tuple[Walk, SSAValue, SSAValue], first: SSAValue, offsets: Sequence[int]) -> list[SSAValue]:
+    def _score(self, product: Value, more: Sequence[Value], row: int, key: Value) -> Value:
+        indices = [*self.batch, self.queries[row], key]
+        return finished(self.op.score, product, more, len(indices), lambda axis: value_of(indices[axis]))
+
+    @kernel
+    def _read(self, extra: tuple[Walk, SSAValue, Value], first_key: Value, offsets: Sequence[int]) -> list[Value]:
         """For each row of the thread, its elements of an extra operand; zeros beyond the last query and key."""
-        k, (walk, buffer, base) = self.k, extra
-        count = self._keys_left(first, len(offsets)) if walk.key != 0 else None
-        found: list[SSAValue] = []
-        for query in self.queries:
-            if walk.query == 0 and found:
-                found.append(found[0])
-                continue
-            at = k.add(base, k.add(k.mul(query, k.stride(walk.query)), k.mul(first, k.stride(walk.key))))
-            exists = (
-                None if walk.query == 0 or self._whole_queries() else k.compare("slt", query, k.size(self.op.queries))
-            )
-            valid = count if exists is None else k.select(exists, len(offsets) if count is None else count, 0)
-            step = walk.key
-            if isinstance(step, int):
-                moved, stride = [offset * step for offset in offsets], None
-            else:
-                moved, stride = list(offsets), k.index(k.stride(step))
-            found.append(k.value(LoadFragmentOp(buffer, at, moved, stride=stride, valid=valid)))
-        return found
+        (walk, buffer, base), found = extra, list[Value]()
+        count = self._keys_left(first_key, len(offsets)) if walk.key != 0 else None
+        for query in self.queries[:1] if walk.query == 0 else self.queries:
+            at = base + (query * stride(walk.query) + first_key * stride(walk.key))
+            valid = count
+            if walk.query != 0 and not self._whole_queries():
+                valid = (len(offsets) if count is None else count) if query < extent(self.op.queries) else 0
+            found.append(load_fragment(buffer, at, _elements(walk.key, offsets, valid)))
+        return found * (len(self.queries) // len(found))
 
     def _whole_queries(self) -> bool:
         return isinstance(self.op.queries, int) and self.op.queries % self.shape.queries == 0
 
-    def _keys_left(self, first: SSAValue, most: int) -> SSAValue | None:
+    @kernel
+    def _keys_left(self, first_key: Value, most: int) -> Index | None:
         """How many of a row's elements, two in each tile of 8 keys, belong to a key that exists; None: all."""
         if isinstance(self.op.keys, int) and self.op.keys % self.shape.keys == 0:
             return None
-        k = self.k
-        left = k.max(k.sub(k.size(self.op.keys), first), 0)
-        return k.min(k.add(k.mul(k.div(left, 8), 2), k.min(k.rem(left, 8), 2)), most)
+        left = max(extent(self.op.keys) - first_key, 0)
+        return min(left // 8 * 2 + min(left % 8, 2), most)
+
+
+@kernel
+def _moved(first: Value, offsets: Sequence[int]) -> list[Value]:
+    return [first + offset for offset in offsets]
+
+
+@kernel
+def _lane_key(lane: Value) -> Value:
+    return lane % 4 * 2
+
+
+def _elements(step: Dim, offsets: Sequence[int], valid: Index | None) -> Access:
+    """Elements that lie `step` apart."""
+    if isinstance(step, int):
+        return Access([offset * step for offset in offsets], valid=valid)
+    return Access(offsets, value_of(place(stride(step))), valid)
 
 
 def only_scale(op: AttentionOp) -> float | None:

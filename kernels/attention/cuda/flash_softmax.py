@@ -25,7 +25,7 @@ _QUAD = (1, 2)  # masks of the shuffles among the four threads that share a row
 
 
 # The stage that a tile is in, and the parity of its phase.
-Stage: TypeAlias = tuple[SSAValue, SSAValue]
+Stage: TypeAlias = tuple[Value, Value]
 
 
 @dataclass(frozen=True)

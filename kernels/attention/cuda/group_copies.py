@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, SharedOp
-from mlirt.dialects.kernel.tensor_copy import LoadBoxOp
-from mlirt.dialects.kernel.transaction_barrier import (
-    MbarrierExpectOp,
-    MbarrierFenceOp,
-    MbarrierInitOp,
-    MbarrierWaitOp,
-)
+from mlirt.dialects.kernel.simt import MAX_ALIGNMENT
 from mlirt.dialects.kernel.warpgroup import LINE
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, element_of
@@ -23,8 +15,10 @@ from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
-from mlirt.kernels.lib.language import Value, kernel
-from mlirt.kernels.lib.language.words import extent, place
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.hopper_words import Barrier, SharedTile, fence_mbarriers, mbarriers, tma_load
+from mlirt.kernels.lib.language.simt_words import shared_memory
+from mlirt.kernels.lib.language.words import extent, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _ELEMENTS = 64  # of a line
@@ -69,65 +63,59 @@ class Boxes:
         """Elements of a tile."""
         return self.box * self.tall * self.wide
 
-    def load(
-        self,
-        k: KernelBuilder,
-        batch: Sequence[SSAValue],
-        first: SSAValue,
-        target: tuple[SSAValue, SSAValue | int],
-        barrier: tuple[SSAValue, SSAValue],
-    ) -> None:
+    @kernel
+    def load(self, batch: Sequence[SSAValue], first: Value, target: SharedTile, barrier: Barrier) -> None:
         """Start to copy the tile whose first row is given, and announce its bytes."""
-        memory, index = target
-        entry = [at for at, step in zip(batch, self.rows.walk.batch, strict=True) if step != 0]
-        k.insert(MbarrierExpectOp(*barrier, 2 * self.size))
-        for down in range(self.tall):
-            for along in range(self.wide):
-                places = [*entry, k.add(first, down * self.height), k.constant(along * _ELEMENTS)]
-                start = k.add(index, (down * self.wide + along) * self.box)
-                k.insert(LoadBoxOp(self.map, places, memory, start, *barrier))
+        entry = [value_of(at) for at, step in zip(batch, self.rows.walk.batch, strict=True) if step != 0]
+        barrier.expect(2 * self.size)
+        for down in static_range(self.tall):
+            for along in static_range(self.wide):
+                origin = [*entry, first + down * self.height, along * _ELEMENTS]
+                number = down * self.wide + along
+                tma_load(self.map, origin, SharedTile(target.memory, target.index + number * self.box), barrier)
 
 
 class GroupMemory:
     """The shared memory of a block, and its barriers: for the queries, and for keys and values of each stage."""
 
     def __init__(self, k: KernelBuilder, element: Attribute, shape: GroupShape, boxes: tuple[Boxes, Boxes, Boxes]):
-        self.k, self.shape = k, shape
+        self.shape = shape
         self.query_boxes, self.key_boxes, self.value_boxes = boxes
-        sizes = (boxes[0].size, shape.stages * boxes[1].size, shape.stages * boxes[2].size)
-        self.queries, self.keys, self.values = (k.value(SharedOp(size, element, MAX_ALIGNMENT)) for size in sizes)
-        self.queries_here = k.value(SharedOp(1, i64))
-        self.keys_here, self.values_here, self.empty = (k.value(SharedOp(shape.stages, i64)) for _ in range(3))
-        names = ("queries", "keys", "values", "queries_here", "keys_here", "values_here", "empty")
-        for name in names:
-            getattr(self, name).name_hint = name
+        build(k, self._allocate, element)
+
+    def _allocate(self, element: Attribute) -> None:
+        stages = self.shape.stages
+        self.queries = shared_memory("queries", self.query_boxes.size, element, MAX_ALIGNMENT)
+        self.keys = shared_memory("keys", stages * self.key_boxes.size, element, MAX_ALIGNMENT)
+        self.values = shared_memory("values", stages * self.value_boxes.size, element, MAX_ALIGNMENT)
+        self.queries_here, self.keys_here = mbarriers("queries_here", 1), mbarriers("keys_here", stages)
+        self.values_here, self.empty = mbarriers("values_here", stages), mbarriers("empty", stages)
 
     @kernel
     def initialise(self, thread: Value) -> None:
         """One thread makes the barriers; others may use them after a barrier."""
-        k = self.k
         if thread == 0:
-            k.insert(MbarrierInitOp(self.queries_here, place(0), 1))
+            self.queries_here[0].init(1)
             for stage in range(extent(self.shape.stages)):
-                k.insert(MbarrierInitOp(self.keys_here, place(stage), 1))
-                k.insert(MbarrierInitOp(self.values_here, place(stage), 1))
-                k.insert(MbarrierInitOp(self.empty, place(stage), self.shape.groups))
-            k.insert(MbarrierFenceOp())
+                self.keys_here[stage].init(1)
+                self.values_here[stage].init(1)
+                self.empty[stage].init(self.shape.groups)
+            fence_mbarriers()
 
     @kernel
     def fill(self, batch: Sequence[SSAValue], first_query: Value, count: Value) -> None:
         """Start all copies, each when its stage is empty."""
-        k = self.k
-        self.query_boxes.load(k, batch, first_query, (self.queries, 0), (self.queries_here, place(0)))
+        self.query_boxes.load(batch, first_query, SharedTile(self.queries, 0), self.queries_here[0])
         for tile in range(count):
             stage, parity = self.pipeline_state(place(tile))
-            k.insert(MbarrierWaitOp(self.empty, stage, place(1 - parity)))
+            self.empty[stage].wait(1 - parity)
             first = place(tile * self.shape.keys)
             keys_at, values_at = stage * self.key_boxes.size, stage * self.value_boxes.size
-            self.key_boxes.load(k, batch, first, (self.keys, keys_at), (self.keys_here, stage))
-            self.value_boxes.load(k, batch, first, (self.values, values_at), (self.values_here, stage))
+            self.key_boxes.load(batch, first, SharedTile(self.keys, keys_at), self.keys_here[stage])
+            self.value_boxes.load(batch, first, SharedTile(self.values, values_at), self.values_here[stage])
 
-    def pipeline_state(self, tile: SSAValue) -> tuple[Value, Value]:
+    @kernel
+    def pipeline_state(self, tile: Value) -> tuple[Value, Value]:
         """The stage of a tile, and the parity of the phase in which it is used."""
-        k, stages = self.k, self.shape.stages
-        return k.rem(tile, stages), k.rem(k.div(tile, stages), 2)
+        stages = self.shape.stages
+        return tile % stages, tile // stages % 2

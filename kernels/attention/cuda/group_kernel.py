@@ -13,16 +13,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.accumulators import PackAccumulatorsOp
-from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment import FillFragmentOp
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
-from mlirt.dialects.kernel.transaction_barrier import MbarrierArriveOp, MbarrierWaitOp
 from mlirt.dialects.kernel.warpgroup import (
     ROWS,
     WARPGROUP,
     JoinColumnsOp,
     WarpgroupAccumulatorsOp,
-    WarpgroupMmaOp,
 )
 from mlirt.dialects.kernel.warpgroup_registers import STEPS, WarpgroupMmaRegistersOp
 from mlirt.dialects.tensor_types import element_of
@@ -35,8 +30,9 @@ from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, kernel
 from mlirt.kernels.lib.language.context import emit
-from mlirt.kernels.lib.language.simt_words import Access, store_fragment
-from mlirt.kernels.lib.language.words import extent, place, static_range, stride
+from mlirt.kernels.lib.language.hopper_words import SharedTile, wgmma
+from mlirt.kernels.lib.language.simt_words import Access, elementwise, part_of, store_fragment, zeros
+from mlirt.kernels.lib.language.words import cast, extent, place, static_range, stride
 
 _LINE = 64  # elements
 _STEP = 16  # keys of a left fragment
@@ -62,8 +58,7 @@ class GroupKernel(FlashSoftmax):
 
     def results(self, tiles: Range, scores: FlashScores) -> Value:
         """The accumulators of the warpgroup's results."""
-        k, memory = self.k, self.memory
-        k.insert(MbarrierWaitOp(memory.queries_here, k.constant(0), k.constant(0)))
+        self.memory.queries_here[0].wait(0)
         results, total = (
             self._overlapping(tiles, scores) if self.group_shape.overlaps else self._one_after_the_other(tiles, scores)
         )
@@ -106,47 +101,48 @@ class GroupKernel(FlashSoftmax):
             largest, total, packed = added.largest, added.total, self._packed(added.weights)
         return emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
 
-    def _score(self, products: SSAValue, scores: FlashScores, tile: Value, tiles: Range) -> Value:
+    def _score(self, products: Value, scores: FlashScores, tile: Value, tiles: Range) -> Value:
         return self.limited(scores.scores(products, tile), scores, tile, tiles)
 
     @kernel
-    def _give_back(self, stage: SSAValue) -> None:
+    def _give_back(self, stage: Value) -> None:
         """Nobody in this warpgroup reads a stage any more."""
         if self.thread % WARPGROUP == 0:
-            self.k.insert(MbarrierArriveOp(self.memory.empty, stage))
+            self.memory.empty[stage].arrive()
 
-    def _start_products(self, state: Stage) -> SSAValue:
+    @kernel
+    def _start_products(self, state: Stage) -> Value:
         """Queries times the keys of a stage."""
-        k, memory, keys = self.k, self.memory, self.group_shape.keys
-        k.insert(MbarrierWaitOp(memory.keys_here, *state))
-        queries, boxes = memory.query_boxes, memory.key_boxes
-        accumulators = k.value(FillFragmentOp(k.constant(0.0, f32), keys // 2))
-        start = k.mul(state[0], boxes.size)
-        own = k.mul(self.group, ROWS * _LINE)
-        for line in range(boxes.wide):
-            left = (memory.queries, k.add(own, line * queries.box))
-            right = (memory.keys, k.add(start, line * boxes.box))
-            accumulators = k.value(WarpgroupMmaOp(self.kind, accumulators, left, right, keys))
+        (stage, parity), memory, keys = state, self.memory, self.group_shape.keys
+        memory.keys_here[stage].wait(parity)
+        queries, boxes, accumulators = memory.query_boxes, memory.key_boxes, zeros(f32, keys // 2)
+        start, own = stage * boxes.size, self.group * (ROWS * _LINE)
+        for line in static_range(boxes.wide):
+            left = SharedTile(memory.queries, own + line * queries.box)
+            right = SharedTile(memory.keys, start + line * boxes.box)
+            accumulators = wgmma(self.kind, accumulators, left, right, keys)
         return accumulators
 
-    def _packed(self, weights: SSAValue) -> list[SSAValue]:
+    @kernel
+    def _packed(self, weights: Value) -> list[Value]:
         """Weights as left fragments, one for each 16 keys."""
-        steps = range(self.group_shape.keys // _STEP)
-        return [self.k.value(PackAccumulatorsOp(self.kind, weights, 1, step)) for step in steps]
+        steps = static_range(self.group_shape.keys // _STEP)
+        return [emit(PackAccumulatorsOp(self.kind, weights, 1, step)) for step in steps]
 
-    def _start_values(self, results: SSAValue, packed: Sequence[SSAValue], state: Stage) -> SSAValue:
+    @kernel
+    def _start_values(self, results: Value, packed: Sequence[Value], state: Stage) -> Value:
         """The results plus weights times the values of a stage."""
-        k, memory, boxes = self.k, self.memory, self.memory.value_boxes
-        k.insert(MbarrierWaitOp(memory.values_here, *state))
-        start = k.mul(state[0], boxes.size)
-        for part in range(self.group_shape.keys // _LINE):
-            right = (memory.values, k.add(start, part * boxes.wide * boxes.box))
+        (stage, parity), memory, boxes = state, self.memory, self.memory.value_boxes
+        memory.values_here[stage].wait(parity)
+        start = stage * boxes.size
+        for part in static_range(self.group_shape.keys // _LINE):
+            right = (memory.values, place(start + part * boxes.wide * boxes.box))
             left = packed[STEPS * part : STEPS * (part + 1)]
-            results = k.value(WarpgroupMmaRegistersOp(self.kind, results, left, right, lines(self.columns)))
+            results = emit(WarpgroupMmaRegistersOp(self.kind, results, left, right, lines(self.columns)))
         return results
 
     def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
-        return self.k.value(WarpgroupAccumulatorsOp(self._start_values(results, self._packed(weights), stage)))
+        return emit(WarpgroupAccumulatorsOp(self._start_values(results, self._packed(weights), stage)))
 
     @kernel
     def write(
@@ -164,16 +160,16 @@ class GroupKernel(FlashSoftmax):
             row = base + query * stride(out.query)
             for piece in static_range(per_row // _WIDTH):
                 here = column + 4 * _WIDTH * piece
-                part = emit(FragmentPartOp(joined, half * per_row + _WIDTH * piece, _WIDTH))
+                part = part_of(joined, half * per_row + _WIDTH * piece, _WIDTH)
                 inside = exists and (4 * _WIDTH * (piece + 1) <= self.columns or here < self.columns)
                 at, rounded = row + here * stride(out.column), self._rounded(part, op)
                 if inside:
                     store_fragment(rounded, output, at, Access(static_range(_WIDTH), wide=wide))
 
-    def _rounded(self, part: SSAValue, op: AttentionOp) -> SSAValue:
-        k, element = self.k, element_of(op.output.type)
-        rounded = MapFragmentOp([part], element, _WIDTH)
-        with k.inside(rounded.body.block):
-            (value,) = rounded.body.block.args
-            k.insert(YieldOp(operands=[[k.scalars(element).cast(value, f32)]]))
-        return k.value(rounded)
+    def _rounded(self, part: Value, op: AttentionOp) -> Value:
+        element = element_of(op.output.type)
+
+        def rounded(number: Value) -> Value:
+            return cast(number, f32, element)
+
+        return elementwise(rounded, element, part)
