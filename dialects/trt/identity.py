@@ -19,6 +19,9 @@ from mlirt.dialects.wide_arithmetic import truncated
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
+ROUNDS = "trt.rounds"
+"""The attribute of a conversion to half precision that the network has for its rounding: it is never left out."""
+
 
 @irdl_op_definition
 class IdentityOp(TensorOp):

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.fused_op import IndexOp, SizeOp, YieldOp
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
+from mlirt.dialects.trt.identity import ROUNDS
 
 # Scalar ops that take many instructions; all others take about one.
 _SLOW = frozenset({"arith.divf", "arith.divsi", "arith.divui", "arith.floordivsi", "arith.remsi", "arith.remui"})
@@ -123,12 +124,16 @@ def tidy(block: Block) -> None:
 
 def _key(op: Operation) -> tuple[object, ...]:
     properties: Mapping[str, Attribute] = op.properties
-    return (op.name, *map(id, op.operands), *properties.items(), op.results[0].type)
+    return (op.name, *map(id, op.operands), *properties.items(), ROUNDS in op.attributes, op.results[0].type)
 
 
 def _unrounded(op: Operation) -> SSAValue | None:
-    """x where `op` is extf(truncf(x)) back to x's type: a fused value is kept in the precision of the computation."""
+    """x where `op` is extf(truncf(x)) back to x's type: a fused value is kept in the precision of the computation, but
+    for what a network rounds.
+    """
     if not isinstance(op, arith.ExtFOp) or not isinstance(op.input.owner, arith.TruncFOp):
+        return None
+    if ROUNDS in op.input.owner.attributes:
         return None
     source = op.input.owner.input
     return source if source.type == op.result.type else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32
+from xdsl.dialects.builtin import ModuleOp, UnitAttr, bf16, f16, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -17,7 +17,7 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, element_type, with_element
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.identity import ROUNDS, IdentityOp
 from mlirt.dialects.trt.packed_weights import DequantizeBlocksOp, PackedMatrixMultiplyOp
 from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
@@ -52,6 +52,8 @@ class ConvertPrecisionPass(ModulePass):
     - the tensors of plugins, which have the types that those ask for.
 
     A layer that the user asks for float32 or half precision (`trt.layer_precisions`, `trt.precision`) computes in it.
+
+    With `to=f32` a tensor that is cast to half precision and back is rounded all the same: that is what it is cast for.
 
     Sums of products are accumulated in float32 in any case. A finite constant beyond the range in a pointwise layer,
     such as the bias of a mask, is clamped, with a warning.
@@ -117,6 +119,8 @@ class _Conversion:
                 op.operands = [self._in_float32(value, op) for value in op.operands]
                 self.rounded.add(op)
             elif not (self.to_half and isinstance(op, DequantizeOp | DequantizeBlocksOp)):
+                if not self.to_half and isinstance(op, IdentityOp):
+                    self._keep_rounding(op)
                 self._replace(op)
         for op in reversed(list(self.replaced)):
             if all(result.first_use is None for result in op.results):
@@ -148,6 +152,20 @@ class _Conversion:
         arrays = [self._weight(owner) for owner in owners if isinstance(owner, ConstantOp)]
         exact = all(is_exact(array, self.element) for array in arrays)
         return not exact and all(in_range(array, self.element) for array in arrays)
+
+    def _keep_rounding(self, op: IdentityOp) -> None:
+        """Give readers that cast a tensor back from half precision a cast to it that stays."""
+        element = element_of(op.output.type)
+        if element not in self.sources or element_of(op.input.type) in self.sources:
+            return
+        uses = [use for use in op.output.uses if isinstance(use.operation, IdentityOp)]
+        back = [use for use in uses if element_of(use.operation.results[0].type) not in self.sources]
+        if back:
+            rounding = IdentityOp.cast(op.input, element, op.location)
+            rounding.attributes[ROUNDS] = UnitAttr()
+            self._put(rounding, op, op)
+            for use in back:
+                use.operation.operands[use.index] = rounding.output
 
     def _replace(self, op: TensorOp) -> None:
         operands = [self._operand(op, position, value) for position, value in enumerate(op.operands)]

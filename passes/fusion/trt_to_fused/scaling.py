@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import math
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, broadcast_access, iteration
 from mlirt.dialects.fused.scalar_builder import Scalars, compute_type
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
-from mlirt.dialects.trt.identity import IdentityOp
+from mlirt.dialects.trt.identity import ROUNDS, IdentityOp
 from mlirt.dialects.trt.scale import ScaleOp
 from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Conversions
 
@@ -19,7 +20,12 @@ def convert_identity(at: Conversion) -> None:
     """`trt.identity` becomes a pointwise conversion, or nothing where the types are equal."""
     op = at.op
     assert isinstance(op, IdentityOp)
-    at.replace(at.cast(op.input, element_of(op.output.type)))
+    value = at.cast(op.input, element_of(op.output.type))
+    if ROUNDS in op.attributes and isinstance(value.owner, Operation):
+        for inner in value.owner.walk():
+            if isinstance(inner, arith.TruncFOp):
+                inner.attributes[ROUNDS] = UnitAttr()
+    at.replace(value)
 
 
 def _power(s: Scalars, x: SSAValue, exponent: SSAValue) -> SSAValue:

@@ -256,3 +256,19 @@ func.func @recurrent(%x: tensor<5x1x3xf32>, %w: tensor<6x3xf32>, %r: tensor<6x2x
   %y, %h = trt.rnn gru %x, %r weights %w : tensor<6x3xf32> bias %b : tensor<6xf32> : tensor<5x1x3xf32>, tensor<6x2xf32> -> tensor<5x1x2xf32>, tensor<1x2xf32>
   func.return %y : tensor<5x1x2xf32>
 }
+
+// -----
+
+// A network that casts a tensor to half precision and back rounds it; what it computes in half precision it does not.
+// F32-LABEL: @rounds
+// F32: [[H:%.*]] = trt.identity %x {trt.rounds} : (tensor<4xf32>) -> tensor<4xf16>
+// F32: trt.identity [[H]] : (tensor<4xf16>) -> tensor<4xf32>
+// F32-NOT: xf16
+// F32: trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32>
+func.func @rounds(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %h = trt.identity %x : (tensor<4xf32>) -> tensor<4xf16>
+  %y = trt.identity %h : (tensor<4xf16>) -> tensor<4xf32>
+  %r = trt.activation relu %h : (tensor<4xf16>) -> tensor<4xf16>
+  %z = trt.identity %r : (tensor<4xf16>) -> tensor<4xf32>
+  func.return %y, %z : tensor<4xf32>, tensor<4xf32>
+}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+import mlirt
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.interpreter import entry_function, interpret
@@ -32,10 +35,24 @@ def network(element: str) -> str:
     """
 
 
-def compiled(element: str, target: str, precision: str) -> tuple[ModuleOp, RtContext]:
+def rounding(element: str) -> str:
+    """Tensors that are cast to half precision and back, among layers that are fused with the casts."""
+    wide, half = "tensor<16xf32>", f"tensor<16x{element}>"
+    return f"""
+    func.func @main(%x: {wide}) -> {wide} {{
+      %a = trt.activation relu %x : ({wide}) -> {wide}
+      %h = trt.identity %a : ({wide}) -> {half}
+      %r = trt.identity %h : ({half}) -> {wide}
+      %y = trt.elementwise sub %r, %a : ({wide}, {wide}) -> {wide}
+      func.return %y : {wide}
+    }}
+    """
+
+
+def compiled(element: str, target: str, precision: str, text: str = "") -> tuple[ModuleOp, RtContext]:
     ctx = RtContext()
     register_dialects(ctx)
-    module = parse_source(ctx, network(element), "network.mlir")[0]
+    module = parse_source(ctx, text or network(element), "network.mlir")[0]
     run_phases(module, ctx, last="fusion", options=PipelineOptions(target, precision))
     return module, ctx
 
@@ -74,3 +91,25 @@ def test_only_the_output_is_rounded(element: str) -> None:
     left, right = x.astype(np.float64), w.astype(np.float64)
     exact = np.exp(left @ right) @ right
     np.testing.assert_allclose(found.astype(np.float64), exact, rtol=ROUNDING[element] + 1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_casts_to_half_precision_and_back_round(element: str, target: str) -> None:
+    x = np.array([1e6, 70000, 65519, 65520, 1e-8, 6e-8, 0.1, 1 / 3, *range(2045, 2053)], np.float32)
+    module, ctx = compiled(element, target, "fp32", rounding(element))
+    (found,) = interpret(module, ctx, {"x": x}).values()
+    with np.errstate(over="ignore"):
+        want = x.astype(numpy_dtype(NAMES[element])).astype(np.float32) - x
+    np.testing.assert_array_equal(found, want)
+    assert (found != 0).any()
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_casts_round_in_engines(element: str, tmp_path: Path) -> None:
+    path = tmp_path / "network.mlir"
+    path.write_text(rounding(element), encoding="utf-8")
+    x = np.random.default_rng(0).standard_normal(16).astype(np.float32)
+    (found,) = mlirt.compile(path, target="cpu").run({"x": x}).values()
+    positive = np.maximum(x, 0)
+    np.testing.assert_array_equal(found, positive.astype(numpy_dtype(NAMES[element])).astype(np.float32) - positive)
