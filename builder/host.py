@@ -24,25 +24,37 @@ WIDTHS = tuple(_NEEDED)
 
 
 def cpu_target(vector_bits: int | None = None) -> Target:
-    """This machine as a target; MLIRT_VECTOR_BITS, the argument or a device that is asked for force narrower vectors,
-    MLIRT_WITHOUT lists features that no kernel is made for.
+    """This machine as a target, or the device that is asked for, whatever this machine is. MLIRT_VECTOR_BITS or the
+    argument force narrower vectors, MLIRT_WITHOUT lists features that no kernel is made for.
 
-    Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that this machine lacks.
+    Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that the machine lacks.
     """
     device = asked_for("cpu")
     wanted = vector_bits or _asked_vector_bits()
-    if device and not wanted:
-        wanted = cpu_device(device).vector_bits
     if wanted and wanted not in WIDTHS:
         raise InvalidInputError(
             f"vectors of {wanted} bits are not supported: expected one of {', '.join(map(str, WIDTHS))}"
         )
+    if device:
+        return _other_machine(device, wanted)
     available = host_features()
     widest = next(bits for bits, needed in _NEEDED.items() if available.issuperset(needed))
     if wanted > widest:
         raise InvalidInputError(f"vectors of {wanted} bits were asked for, this machine has {widest}")
     bits = wanted or widest
-    special = _special(bits, available.intersection(cpu_device(device).special) if device else available)
+    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), _special(bits, available))
+
+
+def _other_machine(device: str, wanted: int) -> Target:
+    """The processor of a device, with narrower vectors where they are wanted; nothing asks this machine."""
+    described = cpu_device(device)
+    if wanted > described.vector_bits:
+        raise InvalidInputError(
+            f"vectors of {wanted} bits were asked for, the device {device} has {described.vector_bits}"
+        )
+    bits = wanted or described.vector_bits
+    special = frozenset(described.special).intersection(_SPECIAL[bits]) - _left_out()
+    special = special if special >= AMX else special - AMX
     return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special, device)
 
 
@@ -58,12 +70,16 @@ def _asked_vector_bits() -> int:
 
 def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
     """The features that some kernels are made for: those of this machine which its system allows, and MLIRT_WITHOUT."""
-    found = available.intersection(_SPECIAL[bits]).difference(os.environ.get("MLIRT_WITHOUT", "").split(","))
+    found = available.intersection(_SPECIAL[bits]) - _left_out()
     try:
         allow_matrix_unit(found)
     except PlanError:
         return found - AMX
     return found if found >= AMX else found - AMX
+
+
+def _left_out() -> frozenset[str]:
+    return frozenset(os.environ.get("MLIRT_WITHOUT", "").split(","))
 
 
 def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()) -> Target:

@@ -64,6 +64,16 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
         )
 
 
+def runs_here(triple: str, features: Iterable[str]) -> bool:
+    """Whether that code does, and the system lets it use what it needs."""
+    try:
+        refuse_foreign_code(triple, features)
+        allow_matrix_unit(features)
+    except PlanError:
+        return False
+    return True
+
+
 def _system(triple: str) -> str:
     """The operating system without its version; empty where a triple does not say it."""
     parts = triple.split("-")

@@ -13,13 +13,16 @@ from lowered_network import parse_module
 from onnx import TensorProto, helper
 
 import mlirt
+from mlirt.builder import host
 from mlirt.builder.device_choice import asked_target, asking, description, gpu_here
 from mlirt.builder.host import cpu_target, cuda_target, log_target
 from mlirt.dialects.device_files import gpu_device
 from mlirt.dialects.plan.ops import LaunchOp
-from mlirt.errors import InvalidInputError
+from mlirt.errors import InvalidInputError, PlanError
 from mlirt.passes.phases import TargetMachine, find_phase, specs_of
 from mlirt.passes.pipeline import run_passes
+from mlirt.runtime import host_cpu
+from mlirt.tools.rt_opt import main as rt_opt
 
 H200 = {"processors": 132, "clock_mhz": 1980, "shared_bytes": 232448, "memory_gb_s": 4917}
 
@@ -152,6 +155,53 @@ def test_pipelines_name_the_device() -> None:
     assert 'device="/a b/mine.toml"' in spaced
     assert TargetMachine.for_device("cuda", "a100").arch == "sm_80"
     assert TargetMachine.for_device("cpu", "cpu-avx2").vector_bits == 256
+
+
+OLDER = frozenset({"avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "movbe", "sse4.2"})
+
+
+@pytest.mark.parametrize(("device", "missing"), [("cpu-avx512", "avx512f"), ("cpu-amx", "avx512f"), ("cpu-avx2", "")])
+def test_a_processor_is_built_for_whatever_this_one_is(
+    device: str, missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Only the plan is made: it runs where the processor is."""
+    for module in (host, host_cpu):
+        monkeypatch.setattr(module, "host_features", lambda: OLDER)
+    engine = cast("Any", mlirt.compile(model(), device=device))
+    target = engine.plan.manifest.target
+    assert {name.removeprefix("+") for name in target.features} >= OLDER | ({missing} if missing else set())
+    engine.save(tmp_path / "other.plan")
+    if not missing:
+        assert mlirt.load(tmp_path / "other.plan").run({"x": np.zeros((64, 64), np.float32)})["y"].shape == (64, 256)
+        return
+    assert engine.inputs[0].name == "x"
+    for run in (lambda: engine.run({"x": np.zeros((64, 64), np.float32)}), lambda: mlirt.load(tmp_path / "other.plan")):
+        with pytest.raises(PlanError, match=r"the plan needs processor features that this machine lacks: .*avx512f"):
+            run()
+
+
+def test_a_processor_has_no_wider_vectors_than_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_DEVICE", "cpu-avx512")
+    assert cpu_target().vector_bits == 512
+    monkeypatch.setenv("MLIRT_VECTOR_BITS", "256")
+    assert cpu_target().vector_bits == 256
+    monkeypatch.setenv("MLIRT_DEVICE", "cpu-128")
+    with pytest.raises(InvalidInputError, match="vectors of 256 bits were asked for, the device cpu-128 has 128"):
+        cpu_target()
+
+
+def test_machine_code_is_that_of_the_processor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sum.mlir"
+    kind = "tensor<4096xf32>"
+    path.write_text(
+        f"func.func @main(%x: {kind}) -> {kind} {{ %y = trt.elementwise sum %x, %x : ({kind}, {kind}) -> {kind}"
+        f" func.return %y : {kind} }}",
+        encoding="utf-8",
+    )
+    for device, register in (("cpu-avx512", "%zmm"), ("cpu-avx2", "%ymm"), ("cpu-128", "%xmm")):
+        assert rt_opt([str(path), "--to=memory", "-t", "asm", f"--device={device}"]) == 0
+        text = capsys.readouterr().out
+        assert next(one for one in ("%zmm", "%ymm", "%xmm") if one in text) == register
 
 
 def test_long_rows_are_split_for_the_processors() -> None:
