@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.atomic_file import is_special, write_file
-from mlirt.builder.device_choice import asking
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.dominance import dominance_errors
@@ -218,6 +217,8 @@ class _Driver:
 
     def _emit(self, module: ModuleOp) -> str:
         if self.arguments.emit != "mlir":
+            from mlirt.builder.device_choice import asking
+
             with asking(self.arguments.device):
                 return kernel_text(module, self.arguments.emit)
         return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
