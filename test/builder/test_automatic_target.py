@@ -98,7 +98,7 @@ def test_advice_fits_what_was_given() -> None:
 
 def test_values_that_must_be_known_can_be_given() -> None:
     nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"], name="total", keepdims=0)]
-    total = model_of(nodes, {"x": ("float32", [2, 4]), "axes": ("int64", [1])}, ["y"])
+    total = model_of(nodes, {"x": ("float32", [2, 4]), "axes": ("int64", ["count"])}, ["y"])
     with pytest.raises(mlirt.MlirtError) as caught:
         mlirt.compile(total, target="cpu")
     assert "graph input 'axes'; give its value by constants= (an array by input), or make it a con" in str(caught.value)

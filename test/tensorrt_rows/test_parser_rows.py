@@ -12,12 +12,12 @@ import mlirt as trt
 
 
 def test_an_operand_that_must_be_an_initializer() -> None:
-    """tensorrt-features.md#31.14: the axes of a sum that an input gives; as a constant they are taken, and the engine
+    """tensorrt-features.md#31.14: as many axes of a sum as an input gives; as a constant they are taken, and the engine
     sums.
     """
     feeds = {"x": numbers(2, 3)}
     nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"])]
-    given = model_of(nodes, {"x": ("float32", (2, 3)), "axes": ("int64", (1,))}, ["y"])
+    given = model_of(nodes, {"x": ("float32", (2, 3)), "axes": ("int64", ("count",))}, ["y"])
     logger = CollectingLogger()
     parser = trt.OnnxParser(new_network(logger), logger)
     assert not parser.parse(given.SerializeToString())

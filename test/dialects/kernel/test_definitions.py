@@ -49,6 +49,7 @@ BY_HAND = {
     "kernel.reuse_shared": "where it lies follows from the other memory of the kernel",
     "kernel.fragment": "booleans become bytes on their way into a fragment",
     "kernel.fragment_element": "it is a subscript and no call",
+    "kernel.fragment_part": "it is a slice and no call",
     "kernel.tile_load_transposed": "a limit that is not given is a number",
 }
 

@@ -147,14 +147,14 @@ def model_refitted_by_its_initializers():
     same(infer(engine, x=x)[0], x @ w, 1e-4, 1e-5)
 
 
-def axes_that_are_an_input():
-    """TensorRT's parser takes axes from initializers alone, and says so."""
+def axes_whose_number_is_an_input():
+    """The parser takes them from initializers alone, and says so."""
     model = _model(
         [
             helper.make_node("Relu", ["x"], ["a"]),
             helper.make_node("ReduceSum", ["a", "axes"], ["y"], keepdims=0),
         ],
-        [("x", F, (2, 3, 4)), ("axes", TensorProto.INT64, (1,))], [("y", F, None)],
+        [("x", F, (2, 3, 4)), ("axes", TensorProto.INT64, (-1,))], [("y", F, None)],
     )  # fmt: skip
     b = Build()
     parser = trt.OnnxParser(b.network, b.log)
