@@ -42,19 +42,23 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     if wanted > widest:
         raise InvalidInputError(f"vectors of {wanted} bits were asked for, this machine has {widest}")
     bits = wanted or widest
-    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), _special(bits, available))
+    special = _special(bits, available)
+    try:
+        allow_matrix_unit(special)
+    except PlanError:
+        special -= AMX
+    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special)
 
 
 def _other_machine(device: str, wanted: int) -> Target:
-    """The processor of a device, with narrower vectors where they are wanted; nothing asks this machine."""
+    """The processor of a device, with narrower vectors where these are wanted; only the threads are this machine's."""
     described = cpu_device(device)
     if wanted > described.vector_bits:
         raise InvalidInputError(
             f"vectors of {wanted} bits were asked for, the device {device} has {described.vector_bits}"
         )
     bits = wanted or described.vector_bits
-    special = frozenset(described.special).intersection(_SPECIAL[bits]) - _left_out()
-    special = special if special >= AMX else special - AMX
+    special = _special(bits, frozenset(described.special))
     return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special, device)
 
 
@@ -69,17 +73,9 @@ def _asked_vector_bits() -> int:
 
 
 def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
-    """The features that some kernels are made for: those of this machine which its system allows, and MLIRT_WITHOUT."""
-    found = available.intersection(_SPECIAL[bits]) - _left_out()
-    try:
-        allow_matrix_unit(found)
-    except PlanError:
-        return found - AMX
+    """Those of a processor's features that some kernels are made for, without what MLIRT_WITHOUT lists."""
+    found = available.intersection(_SPECIAL[bits]).difference(os.environ.get("MLIRT_WITHOUT", "").split(","))
     return found if found >= AMX else found - AMX
-
-
-def _left_out() -> frozenset[str]:
-    return frozenset(os.environ.get("MLIRT_WITHOUT", "").split(","))
 
 
 def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()) -> Target:

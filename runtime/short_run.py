@@ -117,20 +117,14 @@ class ShortRun:
         for name, one in given.items():
             place, size = self._by_name[name]
             address = address_in_place(one, place.dtype, place.shape)
-            if address is None:
+            if address is None or (written and _meets(written, address, size)):
                 return None
-            for _, start, end in written:
-                if address < end and start < address + size:
-                    return None
             written.append((place, address, address + size))
         read: list[int] = []
         for (name, dtype, shape, _, _), size in zip(self._inputs, self._input_sizes, strict=True):
             address = address_in_place(feeds[name], dtype, shape)
-            if address is None:
+            if address is None or _meets(written, address, size):
                 return None
-            for _, start, end in written:
-                if address < end and start < address + size:
-                    return None
             read.append(address)
         for name, place in self._own:
             if name not in given:
@@ -214,6 +208,14 @@ class ShortRun:
             self._execute = self._brief
             if self._least < BRIEF_BESIDE_OTHERS:
                 self._beside = self._brief
+
+
+def _meets(written: Sequence[tuple[OutputPlace, int, int]], address: int, size: int) -> bool:
+    """Whether memory at an address has bytes of those that are written, from the first one to the end."""
+    for _, start, end in written:
+        if address < end and start < address + size:
+            return True
+    return False
 
 
 def _as_arrays(given: Mapping[str, np.ndarray], addresses: dict[str, int | None]) -> Mapping[str, np.ndarray]:

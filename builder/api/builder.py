@@ -14,7 +14,7 @@ from mlirt.frontend.network.definition import INetworkDefinition
 from mlirt.frontend.network.emission import InvalidLayerError
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.current_device import current_ordinal
-from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
+from mlirt.tensorrt.build_enums import STRONGLY_TYPED_BIT, NetworkDefinitionCreationFlag
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.entry_point import EntryPoint
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
 
 _EXPLICIT = 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH
-_STRONG = 1 << 1  # NetworkDefinitionCreationFlag.STRONGLY_TYPED
 
 
 class FailedValidation(InvalidModelError):
@@ -53,7 +52,7 @@ class Builder(EntryPoint, ContextManager):
         """
         is_implicit = not flags & _EXPLICIT and not reports_at_least(10)
         network = INetworkDefinition(self.logger, has_implicit_batch=is_implicit)
-        network.is_strongly_typed = reports_at_least(10) and bool(flags & _STRONG)
+        network.is_strongly_typed = reports_at_least(10) and bool(flags >> STRONGLY_TYPED_BIT & 1)
         network.error_recorder = self.error_recorder
         return network
 

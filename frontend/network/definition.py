@@ -27,7 +27,7 @@ from mlirt.frontend.network.layers_window import WindowMethods
 from mlirt.frontend.network.loops import LoopMethods
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.argument_types import expect
-from mlirt.tensorrt.build_enums import NetworkDefinitionCreationFlag
+from mlirt.tensorrt.build_enums import STRONGLY_TYPED_BIT, NetworkDefinitionCreationFlag
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
@@ -83,7 +83,7 @@ class INetworkDefinition(
         @property
         def flags(self) -> int:
             """The mask of `NetworkDefinitionCreationFlag`."""
-            return 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH | self.is_strongly_typed << 1
+            return 1 << NetworkDefinitionCreationFlag.EXPLICIT_BATCH | self.is_strongly_typed << STRONGLY_TYPED_BIT
 
         def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
             """Whether the network was made with a flag."""

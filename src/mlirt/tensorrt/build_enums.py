@@ -6,6 +6,8 @@ from mlirt.tensorrt.enumeration import Enumeration
 from mlirt.tensorrt.reported_version import reports_at_least
 
 _IS_86, _IS_10 = reports_at_least(8, 6), reports_at_least(10)
+STRONGLY_TYPED_BIT = 1
+"""Of `create_network`'s argument, where version 10 is told."""
 
 
 class NetworkDefinitionCreationFlag(Enumeration):
@@ -13,7 +15,7 @@ class NetworkDefinitionCreationFlag(Enumeration):
 
     EXPLICIT_BATCH = 0
     if _IS_10:
-        STRONGLY_TYPED = 1
+        STRONGLY_TYPED = STRONGLY_TYPED_BIT
     else:
         EXPLICIT_PRECISION = 1
 
