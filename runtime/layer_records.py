@@ -9,7 +9,7 @@ from typing import cast
 from mlirt.runtime.expressions import ExpressionError, evaluate, parse
 from mlirt.runtime.loop_layers import BODY, loops_as_layers
 from mlirt.runtime.profile_ranges import ShapeRange
-from mlirt.runtime.told_names import told_name
+from mlirt.runtime.told_names import LAUNCH, told_name
 
 Record = Mapping[str, object]
 
@@ -23,7 +23,7 @@ _BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32"
 _LINEAR = {"FP16": "Row major linear FP16 format", "Int8": "Row major Int8 format", "Bool": "Row major linear BOOL"}
 _OPEN = "N/A due to dynamic shapes"
 """The format of a tensor whose lengths no context has settled (tensorrt-features.md#17.4)."""
-_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters", "siblings", BODY)
+_TOLD = ("name", "family", "kernel", "inputs", "outputs", "weights", "parameters", "siblings", BODY, LAUNCH)
 _WORDS = {"name": "Name", "family": "LayerType", "kernel": "TacticName"}
 _KINDS = {
     "convolution": "Convolution",

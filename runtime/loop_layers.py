@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from mlirt.runtime.told_names import numbered
+
 Record = Mapping[str, object]
 
 BODY = "body"
@@ -14,8 +16,10 @@ BODY = "body"
 def loops_as_layers(records: Sequence[Record]) -> list[Record]:
     """The layers of a plan; the launches of a loop are one, which stands where the first of them stood.
 
-    It reads what they read and do not write, and writes what they do not read or others do.
+    No two are told the same name (`numbered`). A loop reads what its launches read and do not write, and writes what
+    they do not read or others do.
     """
+    records = numbered(records)
     members: dict[str, list[Record]] = {}
     for record in records:
         if isinstance(loop := record.get("loop"), str):

@@ -122,10 +122,12 @@ def _timed_run(engine: Engine, context: ExecutionContext, feeds: Mapping[str, Ar
 
 
 def _profile(engine: EngineLike, feeds: Mapping[str, Array], arguments: Namespace) -> Sequence[Mapping[str, object]]:
+    from mlirt.runtime.loop_times import times_of_launches
     from mlirt.tools.layer_report import profile_json, profile_lines, profile_styles
 
     engine.profile(feeds)  # the first run launch by launch is slower than those after it
-    records = profile_json([engine.profile(feeds) for _ in range(max(1, min(arguments.iterations, _PROFILED_RUNS)))])
+    runs = [engine.profile(feeds) for _ in range(max(1, min(arguments.iterations, _PROFILED_RUNS)))]
+    records = profile_json([times_of_launches(run, engine.layers) for run in runs])
     if arguments.dumpProfile:
         for line, style in zip(profile_lines(records), profile_styles(records), strict=True):
             log("I", line, style)
