@@ -138,6 +138,23 @@ class AttentionEstimates:
 
 
 @dataclass(frozen=True)
+class SplitAttentionEstimates:
+    """Microseconds of attention of few queries whose keys are shared by blocks (kernels/attention/cuda/few_queries.py).
+    """
+
+    block: float
+    """To combine what a block has found."""
+    cluster: float
+    """To combine what the blocks of a cluster have found."""
+    round: float
+    """The way of keys through memory, of which a block reads some at once."""
+    blocks: float
+    """That a processor has at once."""
+    bytes: Annotated[float, GrowsWith("processors")]
+    """Of keys and values, that all processors read in a microsecond."""
+
+
+@dataclass(frozen=True)
 class RecurrentEstimates:
     """Microseconds of a step of a persistent recurrent layer (kernels/rnn/cuda/persistent_shape.py)."""
 
@@ -214,6 +231,7 @@ class GpuDevice:
     boxes: BoxEstimates
     tiles: TileEstimates
     attention: AttentionEstimates
+    split_attention: SplitAttentionEstimates
     recurrent: RecurrentEstimates
     rows: RowEstimates
     moves: MoveEstimates

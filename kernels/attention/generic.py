@@ -60,10 +60,16 @@ class Matrix:
         return Strided(builder().memory(self.buffer, self.element), steps)
 
 
+def read_element(walk: Walk, at: Sequence[Value], steps: Sequence[Dim]) -> Value:
+    """An element of what is walked through, at an index for each of the steps."""
+    known = [stride(step) for step in steps]
+    return Strided(walk.buffer(builder()), known)[tuple(at)]
+
+
 def _read(walk: Walk, batch: Sequence[Value], *pairs: tuple[Value, Dim]) -> Value:
-    """An element of what is walked through."""
-    steps = [stride(step) for step in (*walk.batch, *(step for _, step in pairs))]
-    return Strided(walk.buffer(builder()), steps)[(*batch, *(index for index, _ in pairs))]
+    """An element of an operand at a batch entry and further indices with their steps."""
+    at = [*batch, *(index for index, _ in pairs)]
+    return read_element(walk, at, [*walk.batch, *(step for _, step in pairs)])
 
 
 @kernel

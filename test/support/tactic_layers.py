@@ -136,7 +136,8 @@ def _layers() -> Iterator[Layer]:
         yield _model(FAMILIES[family]()[0], "fp16" if family == "attention" else "fp32")
     for make in MODELS.values():
         yield _model(make(), "fp32")
-    yield *parse_module(SMALL["tails"].text()), PLAIN
+    for case in ("tails", "one query"):
+        yield *parse_module(SMALL[case].text()), PLAIN
     for sizes in ((70, 40, 90), (300, 200, 136), (512, 256, 512), (1568, 768, 384)):
         yield from _products(*sizes)
     for problem in _CONVOLUTIONS:
