@@ -164,6 +164,7 @@ PHASES = (
             Step("expand-counted-loops", "the counter is a tensor like others, whose arithmetic is compiled as theirs"),
             Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),
             Step("eliminate-dead-layers", "views that undo each other are erased before they hide a producer"),
+            Step("fuse-joined-parts", "rotations by position are one body, before views hide their parts"),
             Step("sink-views", "reshapes let the scalar bodies behind them pass"),
             Step("fuse-pointwise", "chains of pointwise layers become one body, so that an epilogue is found whole"),
             Step("fuse-convolution-activation", "a convolution takes the activation of its only reader"),
@@ -188,6 +189,12 @@ PHASES = (
             Step(
                 "fuse-sibling-products",
                 "queries, keys and values are one product, once attention finds its columns in any tensor",
+                "cpu",
+            ),
+            Step(
+                "fuse-sibling-products{few_rows=true}",
+                "queries, keys and values are one product, once attention finds its columns in any tensor",
+                "cuda",
             ),
             Step("fuse-softmax-topk", "only what no attention has taken", "cpu"),
             Step("eliminate-dead-layers", "dead code elimination of what fusion left without a reader"),

@@ -12,6 +12,7 @@ from xdsl.traits import Pure
 
 from mlirt.dialects.fused.fused_op import FusedOp, bind_dims, numbers_of
 from mlirt.dialects.layout import Layout
+from mlirt.dialects.symbolic import Dim, sym
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_count, element_of, is_row_major, strides
 from mlirt.errors import InvalidInputError
@@ -68,3 +69,9 @@ class ViewOp(FusedOp):
             if len(unknown) != 1:
                 raise
             return [x.reshape([dim if isinstance(dim, int) else -1 for dim in target])]
+
+
+def joins_axes(before: Sequence[Dim], after: Sequence[Dim]) -> bool:
+    """Whether each axis of a view is one of its tensor, or several that it joins: then it may lie with any strides."""
+    anywhere = Layout(tuple(after), tuple(sym(f"step{axis}") for axis in range(len(after))))
+    return anywhere.reshaped(before) is not None

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.symbolic import Dim, substitute, symbols
+from mlirt.passes.fusion.view_composition import axis_groups
 
 
 @lru_cache(maxsize=64)
@@ -60,3 +61,19 @@ def unit_view(before: Sequence[Dim], after: Sequence[Dim]) -> dict[str, Dim] | N
         return None
     rest = iter(kept)
     return {f"d{axis}": 0 if length == 1 else iteration(next(rest)) for axis, length in enumerate(after)}
+
+
+def joining_view(before: Sequence[Dim], after: Sequence[Dim]) -> dict[str, Dim] | None:
+    """The iteration over `after` in terms of that over `before`, where a view joins axes, or adds or drops axes of
+    length 1.
+    """
+    found: dict[str, Dim] = {}
+    for olds, news in axis_groups(before, after):
+        long = [axis for axis in news if after[axis] != 1]
+        if len(long) > 1:
+            return None
+        place: Dim = 0
+        for axis in olds:
+            place = place * before[axis] + iteration(axis)
+        found |= {f"d{axis}": place if axis in long else 0 for axis in news}
+    return found if len(found) == len(after) else None

@@ -10,7 +10,7 @@ from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp, IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.fused.view import ViewOp, joins_axes
 from mlirt.dialects.symbolic import substitute
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import unit_view
@@ -22,9 +22,9 @@ class EliminateConcatenationPass(RulePass):
     """Mark the inputs of a concatenation that their producers may write straight into the result.
 
     Such an input is computed by a fused op and read by the concatenation alone. A concatenation of concatenations along
-    the same axis becomes one, and a pointwise op behind a view that adds or drops axes of length 1 computes the view.
-    With `views` any other op may write through such a view. Inputs of the network, constants, other views and tensors
-    with other readers are copied.
+    the same axis becomes one, a pointwise op behind a view that adds or drops axes of length 1 computes the view, and
+    one behind a view that joins axes writes through it. With `views` any other op may write through a view of the first
+    kind. Inputs of the network, constants, other views and tensors with other readers are copied.
 
     Before:
 
@@ -72,9 +72,13 @@ _WHY_COPIED = "inputs of the network, constants, views, or tensors with other re
 
 def _writes_in_place(value: SSAValue, views: bool) -> bool:
     view = value.owner
+    if isinstance(view, ViewOp) and isinstance(view.input.owner, PointwiseOp) and value.has_one_use():
+        before, after = dims(view.input.type), dims(value.type)
+        joins = unit_view(before, after) is None and joins_axes(before, after)
+        return joins and _writes_in_place(view.input, False)
     if views and isinstance(view, ViewOp) and value.has_one_use():
         adds_units = unit_view(dims(value.type), dims(view.input.type)) is not None
-        return adds_units and not isinstance(view.input.owner, PointwiseOp) and _writes_in_place(view.input, False)
+        return adds_units and _writes_in_place(view.input, False)
     return isinstance(view, FusedOp) and not isinstance(view, ViewOp) and value.has_one_use()
 
 

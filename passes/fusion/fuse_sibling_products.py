@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.contraction import MatmulOp
-from mlirt.dialects.fused.fused_op import IndexOp
-from mlirt.dialects.symbolic import symbols
+from mlirt.dialects.fused.fused_op import IndexOp, identity_region
+from mlirt.dialects.fused.pointwise import PointwiseOp
+from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.symbolic import Dim, product, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.passes.fusion.access_composition import identity_access
+from mlirt.passes.fusion.fuse_pointwise import absorb
+from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
+
+_FEW_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -24,8 +31,9 @@ class FuseSiblingProductsPass(RulePass):
     """Join products of one tensor with constant matrices, where attention reads them: it finds its columns by itself.
 
     So queries, keys and values are one product. The epilogues are equal except for constants with one element per
-    column, which are joined like the matrices. Products that anything but attention reads stay: other readers would
-    have to copy their columns first.
+    column, which are joined like the matrices. Products that anything but attention reads stay, as other readers would
+    have to copy their columns first; with `few-rows` those of at most 16 rows, which take as long as their matrices,
+    are joined all the same, and readers find slices.
 
     Before:
 
@@ -41,6 +49,8 @@ class FuseSiblingProductsPass(RulePass):
 
     name = "fuse-sibling-products"
 
+    few_rows: bool = False
+
     @rule(op(MatmulOp).named("first"))
     def join(self, m: Match, first: MatmulOp) -> Outcome:
         if not _may_join(first):
@@ -48,36 +58,92 @@ class FuseSiblingProductsPass(RulePass):
         siblings = m.analysis(_families).get(first)
         if siblings is None:
             return None
-        axis = rank(first.rhs.type) - (2 if first.transpose_rhs.value.data else 1)
-
-        def joined(values: Sequence[SSAValue], axis: int, role: str) -> SSAValue:
-            import numpy as np
-
-            return m.constant(np.concatenate(list(map(m.array, values)), axis), role, *siblings)
-
-        weights = joined([one.rhs for one in siblings], axis, "weights")
-        extras = [
-            value if along is None else joined([one.extras[n] for one in siblings], along, str(n))
-            for n, (value, along) in enumerate(zip(first.extras, _column_axes(first), strict=True))
-        ]
-        counts = [_columns(one) for one in siblings]
-        result = with_dims(first.output.type, [*dims(first.output.type)[:-1], sum(counts)])
-        flags = bool(first.transpose_lhs.value.data), bool(first.transpose_rhs.value.data)
-        made = MatmulOp(first.lhs, weights, result, first.epilogue.clone(), extras, list(first.access), *flags)
-        m.about = m.insert(made, *siblings)
+        made = _joined(m, siblings)
         reader = next(iter(first.output.uses)).operation
-        for one, start in zip(siblings, accumulate(counts, initial=0), strict=False):
+        for one, start in _with_starts(siblings):
             _read_from(one.output, made.output, start)
         m.drop(*siblings)
         m.replaces(reader)
         return reader
 
+    @rule(op(MatmulOp).named("first"))
+    def join_rows(self, m: Match, first: MatmulOp) -> Outcome:
+        if not self.few_rows or not _has_few_rows(first):
+            return "it has many rows, or its matrix is not one constant"
+        siblings = m.analysis(_families_of_few_rows).get(first)
+        if siblings is None:
+            return None
+        made = _joined(m, siblings)
+        slices = [_slice(m, made, one.output, start) for one, start in _with_starts(siblings)]
+        for one, part in zip(siblings[1:], slices[1:], strict=True):
+            one.output.replace_all_uses_with(part.outputs[0])
+        m.drop(*siblings[1:])
+        return slices[0]
+
+
+def _joined(m: Match, siblings: Sequence[MatmulOp]) -> MatmulOp:
+    """One product in place of several."""
+    first = siblings[0]
+    axis = rank(first.rhs.type) - (2 if first.transpose_rhs.value.data else 1)
+
+    def joined(values: Sequence[SSAValue], axis: int, role: str) -> SSAValue:
+        import numpy as np
+
+        return m.constant(np.concatenate(list(map(m.array, values)), axis), role, *siblings)
+
+    weights = joined([one.rhs for one in siblings], axis, "weights")
+    extras = [
+        value if along is None else joined([one.extras[n] for one in siblings], along, str(n))
+        for n, (value, along) in enumerate(zip(first.extras, _column_axes(first), strict=True))
+    ]
+    result = with_dims(first.output.type, [*dims(first.output.type)[:-1], sum(map(_columns, siblings))])
+    flags = bool(first.transpose_lhs.value.data), bool(first.transpose_rhs.value.data)
+    made = MatmulOp(first.lhs, weights, result, first.epilogue.clone(), extras, list(first.access), *flags)
+    m.about = m.insert(made, *siblings)
+    return made
+
+
+def _with_starts(siblings: Sequence[MatmulOp]) -> list[tuple[MatmulOp, int]]:
+    """Each product with its first column in the joined one."""
+    return list(zip(siblings, accumulate(map(_columns, siblings), initial=0), strict=False))
+
+
+def _slice(m: Match, whole: MatmulOp, part: SSAValue, start: int) -> PointwiseOp:
+    """The columns of a part; views that split them are slices of the whole as well, read where they lie."""
+
+    def moved(indices: Sequence[Dim], type_: Attribute) -> PointwiseOp:
+        *outer, column = indices
+        body = identity_region(element_of(part.type))
+        return m.insert(PointwiseOp([whole.output], [AccessAttr.of([*outer, column + start])], [type_], body))
+
+    own = dims(part.type)
+    for view in [use.operation for use in part.uses]:
+        if isinstance(view, ViewOp):
+            shape = dims(view.output.type)
+            indices = through_view(own, shape, identity_access(len(shape)).indices())
+            if indices is not None:
+                shown = moved(indices, view.output.type)
+                view.output.replace_all_uses_with(shown.outputs[0])
+                for reader in dict.fromkeys(use.operation for use in shown.outputs[0].uses):
+                    if isinstance(reader, PointwiseOp) and reader.parent is view.parent:
+                        absorb(shown, reader)
+    return moved(identity_access(len(own)).indices(), part.type)
+
 
 def _families(block: Block) -> Mapping[Operation, Sequence[MatmulOp]]:
-    """Products that can be joined, in order, by the first of them."""
+    """Products that attention alone reads and that can be joined, in order, by the first of them."""
+    return _joined_by(block, _may_join)
+
+
+def _families_of_few_rows(block: Block) -> Mapping[Operation, Sequence[MatmulOp]]:
+    """The same of products of few rows, whoever reads them."""
+    return _joined_by(block, _has_few_rows)
+
+
+def _joined_by(block: Block, may_join: Callable[[MatmulOp], bool]) -> Mapping[Operation, Sequence[MatmulOp]]:
     of_operand: dict[SSAValue, list[list[MatmulOp]]] = {}
     for one in block.ops:
-        if not isinstance(one, MatmulOp) or not _may_join(one):
+        if not isinstance(one, MatmulOp) or not may_join(one):
             continue
         near = of_operand.setdefault(one.lhs, [])
         family = next((known for known in near if _fit(known[0], one)), None)
@@ -92,11 +158,22 @@ def _may_join(op: MatmulOp) -> bool:
     """A product with one constant matrix for the whole batch, that only attention reads, and not as a mask."""
     uses = list(op.output.uses)
     readers = all(isinstance(use.operation, AttentionOp) and use.index < 3 for use in uses)
+    return bool(uses) and readers and _has_one_matrix(op)
+
+
+def _has_few_rows(op: MatmulOp) -> bool:
+    """A product with one constant matrix whose result has few rows."""
+    rows = product(dims(op.output.type)[:-1])
+    return isinstance(rows, int) and rows <= _FEW_ROWS and op.output.first_use is not None and _has_one_matrix(op)
+
+
+def _has_one_matrix(op: MatmulOp) -> bool:
+    """Whether a matrix is a constant for the whole batch, and no epilogue asks for the column."""
     columns = dims(op.output.type)[-1]
     shared = all(size == 1 for size in dims(op.rhs.type)[:-2])
     places = any(isinstance(inner, IndexOp) for inner in op.epilogue.block.ops)
     constant = isinstance(op.rhs.owner, ConstantOp)
-    return bool(uses) and readers and shared and constant and isinstance(columns, int) and not places
+    return shared and constant and isinstance(columns, int) and not places
 
 
 def _fit(first: MatmulOp, other: MatmulOp) -> bool:

@@ -9,13 +9,13 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute
 from mlirt.dialects.tensor_types import dims, with_dims
-from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, unit_view
+from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, joining_view, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
@@ -27,7 +27,7 @@ class SinkViewsPass(RulePass):
     So an activation or a bias behind a reshape can join the convolution or product before it. The viewed tensor is
     computed by such an op or a pointwise one, and the view is read by the pointwise op alone. Its other operands are
     views of tensors of the same dimensions, or read the same for all positions; where the view only adds or drops axes
-    of length 1, they may be anything.
+    of length 1, or joins axes of what another pointwise op computes, they may be anything.
 
     Before:
 
@@ -38,6 +38,8 @@ class SinkViewsPass(RulePass):
 
         %p = fused.pointwise %x ["d0", "d1", "d2", "d3"], %b ["d1"] { max(x + b, 0) } : tensor<2x4x1x8xf32>
         %y = fused.view %p : (tensor<2x4x1x8xf32>) -> tensor<2x4x8xf32>
+
+    A slice or transpose in front of a view of the first kind reads what the view shows: so it can join its readers.
 
     A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
     convolution or product writes and a normalisation reads stays narrow.
@@ -56,19 +58,29 @@ class SinkViewsPass(RulePass):
         access, body = identity_access(len(shape)), conversion.detach_region(conversion.body)
         return m.insert(PointwiseOp([narrow.output], [access], [view.output.type], body))
 
+    @rule(op(ViewOp, op(PointwiseOp).named("move")).named("view"))
+    def move(self, m: Match, view: ViewOp, move: PointwiseOp) -> Outcome:
+        places = unit_view(dims(view.output.type), dims(view.input.type))
+        if places is None or not is_identity(move.body) or move.inputs[0] is view.input:
+            return None
+        access = AccessAttr.of([substitute(index, places) for index in move.access.data[0].indices()])
+        return m.insert(PointwiseOp(list(move.inputs), [access], [view.output.type], move.detach_region(move.body)))
+
     @rule(op(PointwiseOp, inputs=some(op(ViewOp).shared())).named("reader"))
     def sink(self, m: Match, reader: PointwiseOp) -> Outcome:
         after = dims(reader.outputs[0].type)
         views = [view for value in reader.inputs if (view := _view_of(reader, value, after)) is not None]
         if not views or len(reader.outputs) != 1:
             return "the view has other readers, is not read element by element, or shows no computed tensor"
-        if _only_widens(reader):
-            return "it is a conversion that the view's readers may do"
         if any(isinstance(inner, IndexOp) for inner in reader.body.block.ops):
             return "what it computes depends on the position"
         before = dims(views[0].input.type)
         sources: dict[SSAValue, ViewOp] = {view.output: view for view in views if dims(view.input.type) == before}
         places = unit_view(before, after)
+        joins = places is None and all(isinstance(view.input.owner, PointwiseOp) for view in sources.values())
+        places = joining_view(before, after) if joins else places
+        if _only_widens(reader) and (not joins or places is None):
+            return "it is a conversion that the view's readers may do"
         pairs = zip(reader.inputs, reader.access, strict=True)
         reads = [_read_before(*pair, sources, before, places) for pair in pairs]
         found = [read for read in reads if read is not None]

@@ -15,7 +15,7 @@ from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.slices import is_shown, slice_starts
-from mlirt.dialects.fused.view import ViewOp
+from mlirt.dialects.fused.view import ViewOp, joins_axes
 from mlirt.dialects.layout import Layout
 from mlirt.dialects.plan.border import Border
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
@@ -101,7 +101,7 @@ class Placements:
             here = value.owner.parent is made.owner.parent is op.parent
             if allowed and computed and here and _is_shown_to_all(value) and value not in self._concat_of:
                 if made is not value:
-                    if not made.has_one_use() or not _is_shown_to_all(made) or _units_apart(made, value):
+                    if not made.has_one_use() or not _is_shown_to_all(made) or not _is_written_through(made, value):
                         continue
                     self._view_of[made] = value
                 self._concat_of[value] = (op, position)
@@ -179,8 +179,12 @@ class Placements:
         return None if found is None else Placement(source.buffer, source.offset, found.strides(), source.part)
 
     def _behind(self, value: SSAValue, view: SSAValue) -> Placement:
-        """Where a tensor lies that is written through a view which adds or drops axes of length 1."""
+        """Where a tensor lies that is written through a view which adds or drops axes of length 1, or joins axes."""
         place = self[view]
+        if _units_apart(value, view):
+            reshaped = Layout(dims(view.type), place.strides).reshaped(dims(value.type))
+            assert reshaped is not None
+            return Placement(place.buffer, place.offset, reshaped.strides(), place.part)
         steps = iter([step for size, step in zip(dims(view.type), place.strides, strict=True) if size != 1])
         found = tuple(1 if size == 1 else next(steps) for size in dims(value.type))
         return Placement(place.buffer, place.offset, found, place.part)
@@ -301,7 +305,14 @@ def _is_shown_to_all(value: SSAValue) -> bool:
     return value.has_one_use() or not (is_blocked(value.type) or halo(value.type))
 
 
+def _is_written_through(made: SSAValue, view: SSAValue) -> bool:
+    """Whether all that a view of a tensor shows can be written where the view lies, whatever its strides."""
+    if any(is_blocked(value.type) or halo(value.type) for value in (made, view)):
+        return False
+    return not _units_apart(made, view) or joins_axes(dims(made.type), dims(view.type))
+
+
 def _units_apart(one: SSAValue, other: SSAValue) -> bool:
     """Whether the dimensions of two tensors differ in more than axes of length 1."""
     sizes = [[size for size in dims(value.type) if size != 1] for value in (one, other)]
-    return sizes[0] != sizes[1] or any(is_blocked(value.type) or halo(value.type) for value in (one, other))
+    return sizes[0] != sizes[1]

@@ -70,3 +70,19 @@ func.func @through_views(%x: tensor<2x6xf32>, %z: tensor<2x2x3xf32>) -> (tensor<
   %y = trt.concatenation %a, %b, %c {axis = 1 : i64} : (tensor<2x1x6xf32>, tensor<2x1x6xf32>, tensor<2x1x6xf32>) -> tensor<2x3x6xf32>
   func.return %y, %g : tensor<2x3x6xf32>, tensor<2x6xf32>
 }
+
+// -----
+
+// A pointwise op writes through a view that joins its axes, not through one that splits them.
+// CHECK-LABEL: @through_joining_views
+// CHECK: [[A:%.*]] = fused.view {{.*}} -> tensor<2x6xf32>
+// CHECK: [[B:%.*]] = fused.view {{.*}} -> tensor<2x6xf32>
+// CHECK: fused.concat [[A]], [[B]] {fused.in_place = [true, false], axis = 1 : i64}
+func.func @through_joining_views(%x: tensor<2x2x3xf32>, %z: tensor<12xf32>) -> tensor<2x12xf32> {
+  %e = trt.unary exp %x : (tensor<2x2x3xf32>) -> tensor<2x2x3xf32>
+  %f = trt.unary exp %z : (tensor<12xf32>) -> tensor<12xf32>
+  %a = trt.shuffle %e {reshape_dims = #trt.dims<["2", "6"]>} : (tensor<2x2x3xf32>) -> tensor<2x6xf32>
+  %b = trt.shuffle %f {reshape_dims = #trt.dims<["2", "6"]>} : (tensor<12xf32>) -> tensor<2x6xf32>
+  %y = trt.concatenation %a, %b {axis = 1 : i64} : (tensor<2x6xf32>, tensor<2x6xf32>) -> tensor<2x12xf32>
+  func.return %y : tensor<2x12xf32>
+}

@@ -1,4 +1,5 @@
 // RUN: rt-opt %s --split-input-file -p fuse-sibling-products,eliminate-dead-layers,verify-dominance --print-debuginfo | filecheck %s
+// RUN: rt-opt %s --split-input-file -p fuse-sibling-products{few_rows=true},verify-dominance | filecheck %s --check-prefix=ROWS
 
 // CHECK-LABEL: @queries_keys_values
 // CHECK: [[W:%.*]] = trt.constant {{.*}} : tensor<1x4x12xf16>
@@ -112,4 +113,34 @@ func.func @other_readers(%x: tensor<1x5x4xf16>, %z: tensor<1x5x4xf16>) -> (tenso
     fused.yield %s : f32
   }
   func.return %a, %k : tensor<1x5x4xf16>, tensor<1x5x4xf16>
+}
+
+// -----
+
+// Products of few rows are joined whoever reads them, where that is asked for; views of theirs are slices.
+
+// CHECK-LABEL: @few_rows
+// CHECK-COUNT-2: fused.matmul
+// ROWS-LABEL: @few_rows
+// ROWS: [[J:%.*]] = fused.matmul %x, {{.*}} -> tensor<1x2x20xf16>
+// ROWS: fused.pointwise [[J]] {access = [#fused.access<["0", "d1", "4*d2 + d3"]>]} : (tensor<1x2x20xf16>) -> tensor<1x2x2x4xf16>
+// ROWS: [[A:%.*]] = fused.pointwise [[J]] {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<1x2x20xf16>) -> tensor<1x2x8xf16>
+// ROWS: [[B:%.*]] = fused.pointwise [[J]] {access = [#fused.access<["d0", "d1", "d2 + 8"]>]} : (tensor<1x2x20xf16>) -> tensor<1x2x12xf16>
+// ROWS-NOT: fused.matmul
+// ROWS: func.return {{.*}}, [[A]], [[B]]
+func.func @few_rows(%x: tensor<1x2x4xf16>) -> (tensor<1x2x2x4xf16>, tensor<1x2x8xf16>, tensor<1x2x12xf16>) {
+  %wq = trt.constant {value = dense<1.0> : tensor<1x4x8xf16>} : tensor<1x4x8xf16>
+  %q = fused.matmul %x, %wq : (tensor<1x2x4xf16>, tensor<1x4x8xf16>) -> tensor<1x2x8xf16> {
+  ^bb0(%sq: f32):
+    %hq = arith.truncf %sq : f32 to f16
+    fused.yield %hq : f16
+  }
+  %wk = trt.constant {value = dense<2.0> : tensor<1x4x12xf16>} : tensor<1x4x12xf16>
+  %k = fused.matmul %x, %wk : (tensor<1x2x4xf16>, tensor<1x4x12xf16>) -> tensor<1x2x12xf16> {
+  ^bb0(%sk: f32):
+    %hk = arith.truncf %sk : f32 to f16
+    fused.yield %hk : f16
+  }
+  %v = fused.view %q : (tensor<1x2x8xf16>) -> tensor<1x2x2x4xf16>
+  func.return %v, %q, %k : tensor<1x2x2x4xf16>, tensor<1x2x8xf16>, tensor<1x2x12xf16>
 }

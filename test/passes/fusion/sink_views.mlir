@@ -85,3 +85,39 @@ func.func @conversion(%x: tensor<1x4x4x4xf16>, %w: tensor<8x4x1x1xf16>) -> (tens
   }
   func.return %s, %y : tensor<1x2x1xf32>, tensor<1x2x64xf32>
 }
+
+// -----
+
+// Axes that a view joins count apart behind it, where a pointwise op computes what it shows.
+// CHECK-LABEL: @joined_axes
+// CHECK: [[P:%.*]] = fused.pointwise {{%.*}}, %c {access = [#fused.access<["d0", "d1", "d2"]>, #fused.access<["0", "4*d1 + d2"]>]} {{.*}} -> tensor<3x2x4xf32>
+// CHECK: fused.view [[P]] : (tensor<3x2x4xf32>) -> tensor<3x8xf32>
+func.func @joined_axes(%x: tensor<3x2x4xf32>, %c: tensor<1x8xf32>) -> tensor<3x8xf32> {
+  %e = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<3x2x4xf32>) -> tensor<3x2x4xf32> {
+  ^bb0(%a: f32):
+    %b = math.exp %a : f32
+    fused.yield %b : f32
+  }
+  %v = fused.view %e : (tensor<3x2x4xf32>) -> tensor<3x8xf32>
+  %y = fused.pointwise %v, %c {access = [#fused.access<["d0", "d1"]>, #fused.access<["0", "d1"]>]} : (tensor<3x8xf32>, tensor<1x8xf32>) -> tensor<3x8xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %d = arith.mulf %a, %b : f32
+    fused.yield %d : f32
+  }
+  func.return %y : tensor<3x8xf32>
+}
+
+// -----
+
+// A slice computes what a view shows of it, so that its two readers find it.
+// CHECK-LABEL: @slice
+// CHECK: fused.pointwise %x {access = [#fused.access<["1", "d0", "d1"]>]} : (tensor<2x3x4xf32>) -> tensor<3x4xf32>
+// CHECK-NOT: fused.view
+func.func @slice(%x: tensor<2x3x4xf32>) -> tensor<3x4xf32> {
+  %s = fused.pointwise %x {access = [#fused.access<["1", "d1", "d2"]>]} : (tensor<2x3x4xf32>) -> tensor<1x3x4xf32> {
+  ^bb0(%a: f32):
+    fused.yield %a : f32
+  }
+  %v = fused.view %s : (tensor<1x3x4xf32>) -> tensor<3x4xf32>
+  func.return %v : tensor<3x4xf32>
+}
