@@ -25,7 +25,7 @@ class SinkViewsPass(RulePass):
     """Compute a pointwise op on the dimensions before a view, and view its result instead.
 
     So an activation or a bias behind a reshape can join the convolution or product before it. The viewed tensor is
-    computed by such an op or a pointwise one, and the view is read by the pointwise op alone. Its other operands are
+    computed by such an op or a pointwise one, and the view is read by pointwise ops alone. Its other operands are
     views of tensors of the same dimensions, or read the same for all positions; where the view only adds or drops axes
     of length 1, or joins axes of what another pointwise op computes, they may be anything.
 
@@ -71,7 +71,7 @@ class SinkViewsPass(RulePass):
         after = dims(reader.outputs[0].type)
         views = [view for value in reader.inputs if (view := _view_of(reader, value, after)) is not None]
         if not views or len(reader.outputs) != 1:
-            return "the view has other readers, is not read element by element, or shows no computed tensor"
+            return "the view has readers of other kinds, is not read element by element, or shows no computed tensor"
         if any(isinstance(inner, IndexOp) for inner in reader.body.block.ops):
             return "what it computes depends on the position"
         before = dims(views[0].input.type)
@@ -101,9 +101,12 @@ def _only_widens(op: PointwiseOp) -> bool:
 
 
 def _view_of(reader: PointwiseOp, value: SSAValue, shape: tuple[Dim, ...]) -> ViewOp | None:
-    """The view behind an operand that is read element by element, and by this op alone."""
+    """The view behind an operand that is read element by element, and by pointwise ops alone."""
     view = value.owner
-    if not isinstance(view, ViewOp) or {use.operation for use in value.uses} != {reader}:
+    users = [use.operation for use in value.uses]
+    if not isinstance(view, ViewOp) or not all(
+        isinstance(one, PointwiseOp) and one.parent is reader.parent for one in users
+    ):
         return None
     reads = [access for other, access in zip(reader.inputs, reader.access, strict=True) if other is value]
     in_place = dims(value.type) == shape and all(is_elementwise(access, shape) for access in reads)

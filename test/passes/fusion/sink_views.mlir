@@ -121,3 +121,30 @@ func.func @slice(%x: tensor<2x3x4xf32>) -> tensor<3x4xf32> {
   %v = fused.view %s : (tensor<1x3x4xf32>) -> tensor<3x4xf32>
   func.return %v : tensor<3x4xf32>
 }
+
+// -----
+
+// Several pointwise readers of a view are all computed in front of it (GELU by tanh reads its input three times).
+// CHECK-LABEL: @two_readers
+// CHECK: [[M:%.*]] = fused.matmul {{.*}} -> tensor<6x8xf32>
+// CHECK: [[A:%.*]] = fused.pointwise [[M]] {{.*}} -> tensor<6x8xf32>
+// CHECK: [[B:%.*]] = fused.pointwise {{.*}} -> tensor<6x8xf32>
+// CHECK: fused.view [[B]] : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+func.func @two_readers(%x: tensor<6x4xf32>, %w: tensor<4x8xf32>) -> tensor<2x3x8xf32> {
+  %p = fused.matmul %x, %w : (tensor<6x4xf32>, tensor<4x8xf32>) -> tensor<6x8xf32> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  %v = fused.view %p : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+  %e = fused.pointwise %v {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  ^bb0(%a: f32):
+    %b = math.exp %a : f32
+    fused.yield %b : f32
+  }
+  %y = fused.pointwise %v, %e {access = [#fused.access<["d0", "d1", "d2"]>, #fused.access<["d0", "d1", "d2"]>]} : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %d = arith.mulf %a, %b : f32
+    fused.yield %d : f32
+  }
+  func.return %y : tensor<2x3x8xf32>
+}
