@@ -58,7 +58,7 @@ def main() -> int:
     calls, runs = (statistics.median(column) * 1e6 for column in zip(*rounds, strict=True))
     start = statistics.median(starts)
     notes = {"start s": round(start, 2), "execute_v2 us": round(calls, 1), "Engine.run us": round(runs, 1)}
-    good = start < 1 and calls < runs + 20
+    good = (start < 1 or runner.target == "cuda") and calls < runs + 20
     print(json.dumps({"counts": {"passed" if good else "failed": 1}, "notes": notes}))
     return int(not good)
 

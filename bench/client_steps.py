@@ -94,8 +94,10 @@ class Step:
         return (errors or lines or ["nothing was printed"])[-1].strip()[:300]
 
 
-def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
-    """The commands for one model, in the order in which they need one another's files."""
+def model_steps(folder: Path, out: Path, parts: set[str], level: int | None) -> list[Step]:
+    """The commands for one model, in the order in which they need one another's files; builds have an optimization
+    level where one is given.
+    """
     name, model = folder.name, str(folder / "model.onnx")
     plan, converted = out / f"{name}.plan", out / f"{name}.converted.plan"
     cache, tactics, ranges = out / f"{name}.timing", out / f"{name}.tactics.json", out / f"{name}.ranges"
@@ -107,6 +109,7 @@ def model_steps(folder: Path, out: Path, parts: set[str]) -> list[Step]:
 
     is_quantized = _quantizes(onnx.load(str(folder / "model.onnx"), load_external_data=False).graph)
     profile = [*profile, *(["--int8"] if is_quantized else [])]  # whose scales count, so that nothing is calibrated
+    profile += [] if level is None else ["--builder-optimization-level", str(level)]
     compared = ["--trt", "--onnxrt", "--atol", "1e-3", "--rtol", "1e-3", *data, *profile]
     kept = ["--save-engine", str(plan), "--save-timing-cache", str(cache), "--save-tactics", str(tactics)]
     replayed = ["--load-timing-cache", str(cache), "--load-tactics", str(tactics)]

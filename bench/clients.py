@@ -1,7 +1,7 @@
 """Programs that others wrote for TensorRT, unchanged, on mlirt: what runs, and why the rest does not.
 
     bash bench/clients.sh OUT [WHEELS] [--models MODELS] [--only REGEX] [--parts polygraphy,trex,onnx,calls]
-                          [--onnx-data FOLDER] [--processes N] [--seconds S]
+                          [--onnx-data FOLDER] [--processes N] [--seconds S] [--level N]
 
 MODELS holds <id>/model.onnx and perhaps <id>/inputs.npz. Parts:
 
@@ -11,7 +11,10 @@ polygraphy  for each model: `run --trt --onnxrt` (results within `--atol` and `-
 trex        TensorRT's Engine Explorer reads the inspector's JSON of each model's plan: layers, precisions, formats
 onnx        the test cases of the package `onnx` for the operators that onnx-tensorrt's backend test names; with
             `--onnx-data`, those in a folder onnx/backend/test/data of another version
-calls       the start of a program that loads a plan, and a call of `execute_v2` beside one of `Engine.run`
+calls       the start of a program that loads a plan, within a second where there is no GPU, and a call of `execute_v2`
+            beside one of `Engine.run`
+
+With `--level` Polygraphy builds with that optimization level: on a GPU 0 and 1 choose kernels by estimates.
 
 A step that has not begun when `--seconds` are over is counted as not run. The last lines are a table. Every log is in
 OUT; the exit status is 1 where something failed.
@@ -40,7 +43,7 @@ def main() -> int:
     parts = set(options.parts.split(","))
     folders = sorted(p.parent for p in options.models.glob("*/model.onnx")) if options.models else []
     folders = sorted((f for f in folders if re.search(options.only, f.name)), key=lambda f: _size(f / "model.onnx"))
-    chains = [model_steps(folder.resolve(), out, parts) for folder in folders]
+    chains = [model_steps(folder.resolve(), out, parts, options.level) for folder in folders]
     if "onnx" in parts:
         chains[:0] = onnx_steps(out, options.processes, options.onnx_data)
     if "calls" in parts:
@@ -86,6 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="models whose name has this")
     parser.add_argument("--parts", default="polygraphy,trex,onnx,calls")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--level", type=int, choices=range(6))
     parser.add_argument("--seconds", type=float, default=1e6, help="no step begins after this")
     return parser.parse_args()
 
