@@ -14,7 +14,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute
-from mlirt.dialects.tensor_types import dims, with_dims
+from mlirt.dialects.tensor_types import dims, element_of, is_half, with_dims
 from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
@@ -40,7 +40,8 @@ class SinkViewsPass(RulePass):
         %y = fused.view %p : (tensor<2x4x1x8xf32>) -> tensor<2x4x8xf32>
 
     A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
-    convolution or product writes and a normalisation reads stays narrow.
+    convolution or product writes and a normalisation reads stays narrow. Where a chain of pointwise ops ends in the
+    narrow type again, all of it moves.
     """
 
     name = "sink-views"
@@ -51,6 +52,8 @@ class SinkViewsPass(RulePass):
             return None
         if not all(isinstance(use.operation, ReductionOp | PointwiseOp) for use in view.output.uses):
             return "not all that reads the view can do the conversion"
+        if _narrows_again(view.output):
+            return "what reads the view ends in the narrow type"
         shape = dims(view.output.type)
         narrow = m.insert(ViewOp(conversion.inputs[0], with_dims(conversion.inputs[0].type, shape)))
         access, body = identity_access(len(shape)), conversion.detach_region(conversion.body)
@@ -62,7 +65,7 @@ class SinkViewsPass(RulePass):
         views = [view for value in reader.inputs if (view := _view_of(reader, value, after)) is not None]
         if not views or len(reader.outputs) != 1:
             return "the view has other readers, is not read element by element, or shows no computed tensor"
-        if _only_widens(reader):
+        if _only_widens(reader) and not _narrows_again(reader.outputs[0]):
             return "it is a conversion that the view's readers may do"
         if any(isinstance(inner, IndexOp) for inner in reader.body.block.ops):
             return "what it computes depends on the position"
@@ -86,6 +89,17 @@ def _only_widens(op: PointwiseOp) -> bool:
     if len(op.inputs) != 1 or len(op.outputs) != 1 or len(inner) != 1 or not isinstance(inner[0], arith.ExtFOp):
         return False
     return is_elementwise(op.access.data[0], dims(op.outputs[0].type))
+
+
+def _narrows_again(value: SSAValue) -> bool:
+    """Whether all that a wide tensor is read for is a chain of bodies that ends in halves, which an epilogue can be."""
+    while not is_half(element_of(value.type)):
+        readers = {use.operation for use in value.uses}
+        reader = next(iter(readers), None)
+        if len(readers) != 1 or not isinstance(reader, PointwiseOp) or len(reader.outputs) != 1:
+            return False
+        value = reader.outputs[0]
+    return True
 
 
 def _view_of(reader: PointwiseOp, value: SSAValue, shape: tuple[Dim, ...]) -> ViewOp | None:
