@@ -120,3 +120,67 @@ def remainder_kernels(kernel: Array, axes: Sequence[PhaseAxis], groups: int) -> 
                 picked = per_group[(slice(None), slice(None), slice(None), *source)]
                 result[(slice(None), *remainder, slice(None), slice(None), *position)] = picked.transpose(0, 2, 1)
     return result.reshape(-1, per_group.shape[1], *taps)
+
+
+@dataclass(frozen=True)
+class AlignedAxis:
+    """One spatial dimension by remainders of its places in the result: output `stride * b + t` is one of the
+    convolution for remainder `t` at position `b`, and all remainders have a window of the same taps.
+    """
+
+    length: int
+    output: int
+    stride: int
+    window: int
+    pre: int
+
+    @property
+    def positions(self) -> int:
+        return -(-self.output // self.stride)
+
+    @property
+    def _reached(self) -> list[int]:
+        """The input positions that are read, less the position of the convolution."""
+        ends = ((t + self.pre, t + self.pre - self.window) for t in range(self.stride))
+        return [far for last, first in ends for far in range(first // self.stride + 1, last // self.stride + 1)] or [0]
+
+    @property
+    def taps(self) -> int:
+        return max(self._reached) - min(self._reached) + 1
+
+    @property
+    def pre_padding(self) -> int:
+        return -min(self._reached)
+
+    @property
+    def post_padding(self) -> int:
+        return self.positions - self.length + self.taps - 1 - self.pre_padding
+
+    def source(self, remainder: int, tap: int) -> int:
+        """Which tap of the kernel is a tap of the convolution for a remainder; one outside of it stands for zero."""
+        return remainder + self.pre - self.stride * (tap - self.pre_padding)
+
+
+def aligned_axes(op: ConvolutionOp, windows: Sequence[int]) -> list[AlignedAxis] | None:
+    """Those of a deconvolution whose kernel, without dilation, has these windows; None where lengths are not known."""
+    lengths, outputs = dims(op.input.type)[2:], dims(op.output.type)[2:]
+    found = [
+        AlignedAxis(length, output, stride, window, pre)
+        for length, output, window, (stride, _, pre, _) in zip(lengths, outputs, windows, op.spatial(), strict=True)
+        if isinstance(length, int) and isinstance(output, int)
+    ]
+    return found if len(found) == len(lengths) else None
+
+
+def aligned_kernels(kernel: Array, axes: Sequence[AlignedAxis]) -> Array:
+    """`[*remainders, k, c, *taps]` from `[c, k, *window]`."""
+    import numpy as np
+
+    taps, remainders = [axis.taps for axis in axes], [axis.stride for axis in axes]
+    result = np.zeros((*remainders, kernel.shape[1], kernel.shape[0], *taps), kernel.dtype)
+    for remainder in np.ndindex(*remainders):
+        for position in np.ndindex(*taps):
+            source = [axis.source(r, p) for r, p, axis in zip(remainder, position, axes, strict=True)]
+            if all(0 <= s < axis.window for s, axis in zip(source, axes, strict=True)):
+                result[(*remainder, ..., *position)] = kernel[(..., *source)].T
+    return result

@@ -14,7 +14,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute
-from mlirt.dialects.tensor_types import dims, with_dims
+from mlirt.dialects.tensor_types import dims, element_of, is_half, with_dims
 from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, joining_view, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
@@ -42,7 +42,8 @@ class SinkViewsPass(RulePass):
     A slice or transpose in front of a view of the first kind reads what the view shows: so it can join its readers.
 
     A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
-    convolution or product writes and a normalisation reads stays narrow.
+    convolution or product writes and a normalisation reads stays narrow. Where a chain of pointwise ops ends in the
+    narrow type again, all of it moves.
     """
 
     name = "sink-views"
@@ -53,6 +54,8 @@ class SinkViewsPass(RulePass):
             return None
         if not all(isinstance(use.operation, ReductionOp | PointwiseOp) for use in view.output.uses):
             return "not all that reads the view can do the conversion"
+        if _narrows_again(view.output):
+            return "what reads the view ends in the narrow type"
         shape = dims(view.output.type)
         narrow = m.insert(ViewOp(conversion.inputs[0], with_dims(conversion.inputs[0].type, shape)))
         access, body = identity_access(len(shape)), conversion.detach_region(conversion.body)
@@ -79,7 +82,7 @@ class SinkViewsPass(RulePass):
         places = unit_view(before, after)
         joins = places is None and all(isinstance(view.input.owner, PointwiseOp) for view in sources.values())
         places = joining_view(before, after) if joins else places
-        if _only_widens(reader) and (not joins or places is None):
+        if _only_widens(reader) and (not joins or places is None) and not _narrows_again(reader.outputs[0]):
             return "it is a conversion that the view's readers may do"
         pairs = zip(reader.inputs, reader.access, strict=True)
         reads = [_read_before(*pair, sources, before, places) for pair in pairs]
@@ -98,6 +101,17 @@ def _only_widens(op: PointwiseOp) -> bool:
     if len(op.inputs) != 1 or len(op.outputs) != 1 or len(inner) != 1 or not isinstance(inner[0], arith.ExtFOp):
         return False
     return is_elementwise(op.access.data[0], dims(op.outputs[0].type))
+
+
+def _narrows_again(value: SSAValue) -> bool:
+    """Whether all that a wide tensor is read for is a chain of bodies that ends in halves, which an epilogue can be."""
+    while not is_half(element_of(value.type)):
+        readers = {use.operation for use in value.uses}
+        reader = next(iter(readers), None)
+        if len(readers) != 1 or not isinstance(reader, PointwiseOp) or len(reader.outputs) != 1:
+            return False
+        value = reader.outputs[0]
+    return True
 
 
 def _view_of(reader: PointwiseOp, value: SSAValue, shape: tuple[Dim, ...]) -> ViewOp | None:

@@ -107,7 +107,8 @@ def _pays(reader: ConvolutionOp | MatmulOp, conversion: PointwiseOp, costs: Cost
     more = costs.moved(before) - costs.moved(after)
     if isinstance(reader, ConvolutionOp):
         plain, last = costs.convolution(reader)
-        copied = min(plain, costs.transposed(after) + last, costs.laid_out_rows(reader))
+        others = costs.from_planes(reader), costs.laid_out_rows(reader)
+        copied = min(plain, costs.transposed(after) + last, *others)
         return plain + more <= costs.launched(before, after) + copied
     *batch, rows, columns = dims(reader.output.type)
     depth = dims(reader.lhs.type)[-2 if reader.transpose_lhs.value.data else -1]

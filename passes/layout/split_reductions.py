@@ -12,7 +12,7 @@ from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
 from mlirt.dialects.target import HOPPER, Target
-from mlirt.dialects.tensor_types import dims, element_count, rank, strides, tensor
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.loops.loop_nest import total
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
@@ -32,8 +32,9 @@ class SplitReductionsPass(RulePass):
     Where neighbours in memory belong to different results, a thread has results of its own and walks across the rows.
     With few results that is slow: parts of the rows become results of a first reduction, in the type that sums have.
     So do parts of rows that are longer than what the threads of a block can hold, or those of a cluster, where the
-    device has clusters and a place for each row. Applied to the second one again until that is short. The outermost
-    reduced dimension is split, by a divisor.
+    device has clusters and a place for each row, unless there are so many rows that blocks which walk along one each
+    are as fast by the estimates. Applied to the second one again until that is short. The outermost reduced dimension
+    is split, by a divisor.
 
     Before: `%y = fused.reduction add(%x) {access = [d1, d0], reduced = [65536]} : (tensor<65536x64xf16>) ->
     tensor<64xf16>`
@@ -51,7 +52,7 @@ class SplitReductionsPass(RulePass):
         results = typical(element_count(reduction.output.type), m.analysis(typical_values))
         parts = _parts(reduction, results, device)
         if parts is None:
-            return "the threads of a block or cluster hold its rows, or its lengths are not known"
+            return "a block or cluster holds its rows or is as fast in a loop, or its lengths are not known"
         first, second = _split(reduction, *parts)
         m.insert(first)
         return m.insert(second)
@@ -69,7 +70,7 @@ def _parts(reduction: ReductionOp, results: int, device: GpuDevice) -> tuple[int
         inner *= int(str(size))
     if _crosses_rows(reduction):
         count = _parts_across(first, inner, results)
-    elif _are_held(reduction, first * inner, results, device):
+    elif _are_held(reduction, first * inner, results, device) or _are_looped(reduction, first * inner, results, device):
         return None
     else:
         count = _parts_along(first, inner, results, device)
@@ -86,6 +87,13 @@ def _are_held(reduction: ReductionOp, length: int, results: int, device: GpuDevi
             return False
     clusters = device.clusters if device.arch == HOPPER else ()
     return any(results <= places and length <= device.registers << n for n, places in enumerate(clusters))
+
+
+def _are_looped(reduction: ReductionOp, length: int, results: int, device: GpuDevice) -> bool:
+    """Whether blocks that read a row each in a loop take no longer than parts of rows, and a launch to add them up."""
+    times, bytes_ = device.rows, length * sum(byte_width(element_of(value.type)) for value in reduction.inputs)
+    rounds, all_ = -(-results // device.processors), results * bytes_ / times.read_bytes
+    return max(rounds * bytes_ / times.loop_bytes, all_) <= all_ + times.launch
 
 
 def _steps(access: AccessAttr, steps: Sequence[Dim], count: int) -> list[Dim]:

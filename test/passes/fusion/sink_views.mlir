@@ -148,3 +148,37 @@ func.func @two_readers(%x: tensor<6x4xf32>, %w: tensor<4x8xf32>) -> tensor<2x3x8
   }
   func.return %y : tensor<2x3x8xf32>
 }
+
+// -----
+
+// A bias in float32 behind a reshape joins a product of halves: the conversions around it move with it.
+// CHECK-LABEL: @narrow_again
+func.func @narrow_again(%x: tensor<4x8xf16>, %w: tensor<8x16xf16>, %b: tensor<1x16x1x1xf32>) -> tensor<4x16x1x1xf16> {
+  // CHECK: [[C:%.*]] = fused.matmul {{.*}} -> tensor<4x16xf16>
+  // CHECK: [[W:%.*]] = fused.pointwise [[C]] {{.*}} -> tensor<4x16xf32>
+  // CHECK: [[S:%.*]] = fused.pointwise [[W]], %b {{.*}} -> tensor<4x16xf32>
+  // CHECK: [[N:%.*]] = fused.pointwise [[S]] {{.*}} -> tensor<4x16xf16>
+  // CHECK: fused.view [[N]]
+  %c = fused.matmul %x, %w : (tensor<4x8xf16>, tensor<8x16xf16>) -> tensor<4x16xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  %v = fused.view %c : (tensor<4x16xf16>) -> tensor<4x16x1x1xf16>
+  %p = fused.pointwise %v {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<4x16x1x1xf16>) -> tensor<4x16x1x1xf32> {
+  ^bb0(%a: f16):
+    %e = arith.extf %a : f16 to f32
+    fused.yield %e : f32
+  }
+  %s = fused.pointwise %p, %b {access = [#fused.access<["d0", "d1", "d2", "d3"]>, #fused.access<["0", "d1", "d2", "d3"]>]} : (tensor<4x16x1x1xf32>, tensor<1x16x1x1xf32>) -> tensor<4x16x1x1xf32> {
+  ^bb0(%a: f32, %e: f32):
+    %d = arith.addf %a, %e : f32
+    fused.yield %d : f32
+  }
+  %y = fused.pointwise %s {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<4x16x1x1xf32>) -> tensor<4x16x1x1xf16> {
+  ^bb0(%a: f32):
+    %e = arith.truncf %a : f32 to f16
+    fused.yield %e : f16
+  }
+  func.return %y : tensor<4x16x1x1xf16>
+}

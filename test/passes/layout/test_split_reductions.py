@@ -81,3 +81,27 @@ def test_rows_that_no_block_holds() -> None:
     run_passes(module, context, "split-reductions{device=l4}")
     assert sum(op.name == "fused.reduction" for op in module.walk()) == 2
     np.testing.assert_allclose(interpret(module, context, inputs)["y"], want, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "launches"), [(16, 2), (64, 2), (128, 1), (132, 1), (140, 2), (1100, 1)])
+def test_a_row_for_each_processor_is_read_in_a_loop(rows: int, launches: int) -> None:
+    """Half a million elements, as no cluster holds them for so many rows; a few rows more than processors would take
+    twice as long.
+    """
+    text = f"""
+    func.func @main(%x: tensor<{rows}x528x900xf16> {{trt.name = "x"}}) -> (tensor<{rows}xf16> {{trt.name = "y"}}) {{
+      %y = fused.reduction add(%x) {{access = [#fused.access<["d0", "d1", "d2"]>], reduced = #trt.dims<["528", "900"]>}}
+          : (tensor<{rows}x528x900xf16>) -> tensor<{rows}xf16> {{
+      ^bb0(%e: f16):
+        %wide = arith.extf %e : f16 to f32
+        fused.yield %wide : f32
+      }} {{
+      ^bb0(%acc: f32):
+        %narrow = arith.truncf %acc : f32 to f16
+        fused.yield %narrow : f16
+      }}
+      func.return %y : tensor<{rows}xf16>
+    }}"""
+    module, context = parse_module(text)
+    run_passes(module, context, "split-reductions{device=h200}")
+    assert sum(op.name == "fused.reduction" for op in module.walk()) == launches

@@ -15,10 +15,11 @@ from mlirt.kernels.lib.cuda.warpgroups.cluster_accumulators import ClusterAccumu
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
+from mlirt.kernels.lib.cuda.warpgroups.paired_results import PairedResults
 from mlirt.kernels.lib.cuda.warpgroups.pipeline import Pipeline, leads_warpgroup
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.sources import Source
-from mlirt.kernels.lib.cuda.warpgroups.tile_results import Results, RowPlaces, TileResults
+from mlirt.kernels.lib.cuda.warpgroups.tile_results import ColumnPlaces, Results, RowPlaces, TileResults
 from mlirt.kernels.lib.language import Index, Value, build, kernel
 from mlirt.kernels.lib.language.hopper_words import (
     Barriers,
@@ -53,11 +54,23 @@ class GroupProduct:
         sources: tuple[Source, Source],
         epilogue: RowEpilogue,
         places: RowPlaces | None = None,
+        columns: ColumnPlaces | None = None,
+        results: PairedResults | None = None,
     ) -> None:
-        """`places`: which rows of the result the rows of a tile are, where they do not simply follow each other."""
+        """`places` and `columns`: which rows and columns of the result those of a tile are, where they do not simply
+        follow each other; `results` write them where a thread has pixels of two rows.
+        """
         self.k, self.tile, self.sizes, self.kind, self.sources = k, tile, sizes, kind, sources
-        in_order = sources[1].in_fragment_order
-        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=in_order, places=places)
+        self.rows = TileResults(
+            k,
+            tile,
+            sizes,
+            epilogue,
+            in_fragment_order=sources[1].in_fragment_order,
+            places=places,
+            columns=columns,
+        )
+        self.results = results or self.rows
         self.tile_rows = dim_ceil_div(sizes.rows, tile.rows)
         self.tile_columns = dim_ceil_div(sizes.columns, tile.columns)
         self.entries = product(sizes.batch)
@@ -240,9 +253,7 @@ class GroupProduct:
         split = self.tile.split
         work = self._work_of_block(block_id() // split)
         first, steps = self._range()
-        cluster = (
-            ClusterAccumulators(self.tile, self.kind.accumulator_type, self.results, thread) if split > 1 else None
-        )
+        cluster = ClusterAccumulators(self.tile, self.kind.accumulator_type, self.rows, thread) if split > 1 else None
         warp = warp_uniform(thread // WARP)
         if warp == WARPGROUP // WARP:
             if thread == WARPGROUP:

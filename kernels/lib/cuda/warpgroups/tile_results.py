@@ -65,6 +65,14 @@ class RowPlaces(Protocol):
         ...
 
 
+class ColumnPlaces(Protocol):
+    """Which columns of the result the columns of a tile are, group by group."""
+
+    def place(self, column: Value) -> tuple[Value, Index | None]:
+        """The column of the result of the first one of a group, and how many of them exist (None: all)."""
+        ...
+
+
 class _RowsInOrder:
     """Rows of a tile that follow each other in the result."""
 
@@ -92,8 +100,10 @@ class TileResults:
         *,
         in_fragment_order: bool,
         places: RowPlaces | None = None,
+        columns: ColumnPlaces | None = None,
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
+        self.column_places = columns
         self.places = places or _RowsInOrder(k, tile, sizes)
         self._of_rows: SSAValue | None = None  # the column from which on all rows share what they read
         self._columns: dict[int, Value] = {}  # those of a thread's pieces then, by their first sum
@@ -104,7 +114,7 @@ class TileResults:
         self.early = self._early()
         if self.ahead_of_time is not None or 0 < len(self.early) < len(epilogue.extras):
             length, self.ahead = _LATE
-        self.length = max(length, self.width)
+        self.length = max(length if columns is None else 0, self.width)
 
     def _copied_ahead(self) -> ExtraTiles | None:
         """The first extra operand that can be, if the tile is one that has it copied."""
@@ -177,7 +187,7 @@ class TileResults:
         pieces = list[Piece]()
         for first in self._firsts:
             here = self._columns[first] if self._of_rows is work.column else self._column(column, first)
-            valid = self._valid(here)
+            here, valid = self._placed(here)
             for half in static_range(2):
                 at, is_row = halves[half]
                 number = half * (self.tile.columns // 4) + first
@@ -221,8 +231,13 @@ class TileResults:
     def write_row(self, accumulators: Value, row: Value, column: Value, batch: Value) -> None:
         """The results of neighbouring columns of a row."""
         at, is_row = self._half(Work(row, column, batch), place(0))
-        piece = Piece(0, self.width, at, column, self._valid(column), is_row)
+        here, valid = self._placed(column)
+        piece = Piece(0, self.width, at, here, valid, is_row)
         self._write(accumulators, self._read(piece, self.epilogue.extras))
+
+    def _placed(self, column: Value) -> tuple[Value, Index | None]:
+        """The column of the result, and how many of a piece exist from there on (None: all)."""
+        return (column, self._valid(column)) if self.column_places is None else self.column_places.place(column)
 
     def _valid(self, column: Value) -> Index | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
