@@ -101,8 +101,8 @@ class GroupProduct:
         if thread == 0:
             pipe.initialise()
             if order is not None:
-                for barrier in order.all():
-                    barrier.init(1)
+                for consumer in range(tile.consumers):
+                    order[consumer].init(1)
             self.results.initialise()
             fence_mbarriers()
         sync_threads()
@@ -178,14 +178,12 @@ class GroupProduct:
             for i in range(ceil_div(max(count - group, 0), groups)):
                 own = i * groups + group
                 pieces = self.results.begin(thread, place(0), self._work(block + own * blocks), own)
-                used = (i * groups + group) * steps
-                stage, parity = used % stages, used // stages % 2
+                stage, parity = own * steps % stages, own * steps // stages % 2
                 order[group].wait((i + 1 + min(group, 1)) % 2)
-                following = (group + 1) % groups
                 leads = leads_warpgroup(thread)
                 total, last, *_ = pipe.multiply(0, leads, steps, stage, parity)
                 if leads_warpgroup(thread):
-                    order[following].arrive()
+                    order[(group + 1) % groups].arrive()
                 self.results.write(pipe.finish(total, leads, last), pieces)
 
     def _set_registers(self, role: int) -> None:
