@@ -193,7 +193,10 @@ class GroupProduct:
 
     @kernel
     def _work(self, tile: Value) -> Work:
-        """Tile scheduler: the tile of a number, groups of rows of tiles, in these column by column."""
+        """Tile scheduler: the tile of a number, groups of rows of tiles, in these column by column.
+
+        Rows of a known number that groups divide, or that are one group, need no division by the height of a group.
+        """
         rows, columns = size("tile_rows", self.tile_rows), size("tile_columns", self.tile_columns)
         batch, rest = place(0), tile
         across = columns
@@ -203,10 +206,15 @@ class GroupProduct:
             per_entry = size("tiles_of_entry", self.tile_rows * self.tile_columns)
             batch, rest = tile // per_entry, tile % per_entry
         in_group = across * _GROUP
-        first = rest // in_group * _GROUP
-        height = min(rows - first, _GROUP)
-        rest = rest % in_group
-        row, column = first + rest % height, rest // height
+        if isinstance(self.tile_rows, int) and self.tile_rows <= _GROUP:
+            row, column = rest % self.tile_rows, rest // self.tile_rows
+        elif isinstance(self.tile_rows, int) and self.tile_rows % _GROUP == 0:
+            row, column = rest // in_group * _GROUP + rest % _GROUP, rest % in_group // _GROUP
+        else:
+            first = rest // in_group * _GROUP
+            height = min(rows - first, _GROUP)
+            rest = rest % in_group
+            row, column = first + rest % height, rest // height
         if self.sizes.shares_rows:
             batch, column = column // columns, column % columns
         return self._place(row, column, batch)
