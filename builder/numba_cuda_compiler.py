@@ -7,6 +7,7 @@ does not depend on what it was made together with. nvJitLink makes a cubin for e
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from importlib import import_module
@@ -109,8 +110,29 @@ def _function(source: KernelSource) -> Any:
     path = f"<kernel {source.name}>"
     linecache.cache[path] = (len(source.text), None, source.text.splitlines(keepends=True), path)
     namespace: dict[str, Any] = {}
-    exec(compile(source.text, path, "exec"), namespace)  # our own generated text
+    tree = ast.fix_missing_locations(_WordsBefore().visit(ast.parse(source.text)))
+    exec(compile(tree, path, "exec"), namespace)  # our own generated text
     return namespace[source.name]
+
+
+class _WordsBefore(ast.NodeTransformer):
+    """Makes words before the function: `word(parameters)(operands)` is `word_1(operands)`, with `word_1` made there."""
+
+    def __init__(self) -> None:
+        self.made: list[ast.stmt] = []
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self.generic_visit(node)
+        node.body[-1:] = [*self.made, node.body[-1]]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Call):
+            name = f"_word_{len(self.made)}"
+            self.made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], node.func), node.func))
+            node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        return node
 
 
 def _type(name: str) -> Any:

@@ -1,7 +1,8 @@
 """The text of one mapped kernel: what one thread does, in words that builder/numba_cuda_intrinsics defines.
 
 Words with parameters (which elements a fragment has, how far apart) are made before the function, once for each use
-that differs, so that the function itself stays short.
+that differs, so that the function itself stays short; a short one that is used once stands where it is used, as
+`word(parameters)(operands)`.
 """
 
 from __future__ import annotations

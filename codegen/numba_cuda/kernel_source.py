@@ -61,10 +61,11 @@ def emit_kernel(func: FuncOp) -> KernelSource:
                 if isinstance(arg.type, IndexType):
                     source.line(f"{label} = int32({label})")
         source.ops(func.body.block.ops)
+    source.words_in_place()
     made = [f"{label} = {text}" for text, label in source.definitions.items()]
     about = f"# {threads} threads per block, {source.shared_bytes} bytes of shared memory"
     about += f", {cluster} blocks per cluster" if cluster > 1 else ""
-    lines = [_IMPORT, "", *source.functions(), *made, "", about, *source.lines]
+    lines = [_IMPORT, "", *source.functions(), *made, about, *source.lines]
     text = "\n".join(lines) + "\n"
     return KernelSource(
         name, text, arguments, threads, source.shared_bytes, cluster, architecture(func), resident_blocks(func)

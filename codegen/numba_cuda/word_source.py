@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, VectorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, VectorType
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
     CLOSE_FUNCTIONS,
@@ -26,6 +29,14 @@ from mlirt.dialects.kernel.fragment_map import (
     MapFragmentOp,
     element_type,
 )
+from mlirt.dialects.kernel.instruction import Instruction, spec_of
+from mlirt.dialects.kernel.instruction_fields import PURE
+from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp
+from mlirt.dialects.kernel.warpgroup import WarpgroupMmaOp
+
+_MAX_WORD_IN_PLACE = 48  # a longer word has a line of its own, before the function
+_PLACED = (LoadBoxOp, LoadWindowOp, WarpgroupMmaOp)
+_MAX_REPEATED = 26  # a longer index has a line of its own where it is read several times
 
 
 class ScalarFunction(PythonSource):
@@ -70,6 +81,7 @@ class WordSource(PythonSource):
             self.rules = {**self.rules, **CLOSE_FUNCTIONS}
         self.definitions: dict[str, str] = {}
         """The names of words with parameters, by the text that makes them."""
+        self._uses = Counter[str]()
         self.bodies: dict[str, str] = {}
         """The names of scalar functions, by what follows the name."""
 
@@ -85,7 +97,26 @@ class WordSource(PythonSource):
         """The name of a word with parameters."""
         if text not in self.definitions:
             self.definitions[text] = self.names.fresh(hint)
+        self._uses[text] += 1
         return self.definitions[text]
+
+    def words_in_place(self) -> None:
+        """Write short words that are used once where they are used: `word(parameters)(operands)`."""
+        once = [text for text, count in self._uses.items() if count == 1 and len(text) <= _MAX_WORD_IN_PLACE]
+        made = {self.definitions.pop(text): text for text in once}
+        if made:
+            used = re.compile(rf"\b({'|'.join(made)})(?=\()")
+            self.lines = [used.sub(lambda match: made[match[0]], line) for line in self.lines]
+
+    def is_inlined(self, op: Operation, expression: Expression) -> bool:
+        return super().is_inlined(op, expression) or (self.narrow and _is_short_index(op, expression))
+
+    def define(self, value: SSAValue, expression: str) -> None:
+        """As for all targets; the accumulators that a loop of warpgroups starts with stand in its assignment."""
+        if _starts_accumulators(value):
+            self.define_inline(value, Expression(expression))
+        else:
+            super().define(value, expression)
 
     def define_word(self, op: Operation, text: str) -> None:
         """The one result of a pure word: inside of its reader where that is short enough, else a line of its own."""
@@ -96,7 +127,7 @@ class WordSource(PythonSource):
 
     def functions(self) -> list[str]:
         """The lines of the scalar functions that fragments are mapped by."""
-        return [line for body, name in self.bodies.items() for line in [f"def {name}{body}", "", ""]]
+        return [line for body, name in self.bodies.items() for line in _function(name, body)]
 
     def kernel_map_fragment(self, op: MapFragmentOp) -> None:
         inner = ScalarFunction(self.rules)
@@ -108,3 +139,39 @@ class WordSource(PythonSource):
         element = stored_name(fragment(op.result).get_element_type())
         make = self.word("map", f'map_fragment({self.bodies[body]}, "{element}", {length(op.result)}, ({arguments}))')
         self.define_word(op, f"{make}({', '.join(self.texts(op.operands))})")
+
+
+def _is_short_index(op: Operation, expression: Expression) -> bool:
+    """Whether an index is a multiple that copies and products of warpgroups alone read: it is as short as a name.
+
+    Elsewhere what is written twice would have the compiler fold and order instructions differently.
+    """
+    if not isinstance(op, arith.MuliOp) or not isinstance(op.result.type, IndexType):
+        return False
+    has_number = isinstance(op.rhs.owner, arith.ConstantOp)
+    is_short = len(expression.text) <= _MAX_REPEATED and op.result.name_hint is None
+    return has_number and is_short and all(_reads_a_place(use.operation, op.parent) for use in op.result.uses)
+
+
+def _reads_a_place(op: Operation, block: Block | None) -> bool:
+    """Whether an op of a block is a tensor copy or a product of warpgroups, or adds to an index of one."""
+    if isinstance(op, arith.AddiOp):
+        return all(isinstance(use.operation, _PLACED) and use.operation.parent is block for use in op.result.uses)
+    return isinstance(op, _PLACED) and op.parent is block
+
+
+def _starts_accumulators(value: SSAValue) -> bool:
+    """Whether a pure instruction gives what a loop over products of warpgroups begins to add to, and nothing else."""
+    op, loop = value.owner, value.get_user_of_unique_use()
+    if not isinstance(op, Instruction) or spec_of(op).effects != PURE or not isinstance(loop, scf.ForOp):
+        return False
+    carried = zip(loop.iter_args, loop.body.block.args[1:], strict=True)
+    return any(
+        start is value and isinstance(use.operation, WarpgroupMmaOp) for start, one in carried for use in one.uses
+    )
+
+
+def _function(name: str, body: str) -> list[str]:
+    """The lines of a function; one that only returns something has one."""
+    header, *lines = body.splitlines()
+    return [f"def {name}{header} {lines[0].strip()}"] if len(lines) == 1 else [f"def {name}{body}", "", ""]

@@ -213,9 +213,9 @@ class Text:
     """A call in generated source: `word(operands, parameters, limits)`.
 
     With a `hint` the word is made before the function, by its parameters: `hint = word(parameters)`, and called with
-    the operands alone. Parameters are a template such as `"{T}", {count}` or a function of `x`. Optional `limits` that
-    are given come last and change the word's name to `word_first`. A word that depends on `x` lists the `words` that
-    it may be.
+    the operands alone; a short one that is used once is `word(parameters)(operands)`. Parameters are a template such as
+    `"{T}", {count}` or a function of `x`. Optional `limits` that are given come last and change the word's name to
+    `word_first`. A word that depends on `x` lists the `words` that it may be.
     """
 
     word: str | Callable[[Any], str]

@@ -49,7 +49,7 @@ class MbarrierInitOp(_OnBarrier):
     arrivals: IntegerAttr = fields.attribute(converter=fields.number)
 
     rules = (BARRIERS, Rule("a phase takes at least one arrival", lambda x: x.arrivals >= 1))
-    cuda = Text("mbarrier_init", "{arrivals}", hint="start")
+    cuda = Text("mbarrier_init", "{arrivals}")
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:
@@ -91,7 +91,7 @@ class MbarrierExpectOp(_OnBarrier):
 
     bytes: IntegerAttr = fields.attribute(converter=fields.number)
 
-    cuda = Text("mbarrier_expect", "{bytes}", hint="expect")
+    cuda = Text("mbarrier_expect", "{bytes}")
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:

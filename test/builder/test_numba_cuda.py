@@ -258,6 +258,24 @@ def test_an_unmapped_kernel_has_no_source() -> None:
         emit_kernel(kernel)
 
 
+def test_a_word_is_made_where_it_is_used() -> None:
+    """`word(parameters)(operands)` is what it is with a word that is made before the function."""
+    text = """from mlirt.builder.numba_cuda_intrinsics import *
+WORDS
+def total(output: "float32*"):
+    lane = thread_id()
+    output[lane] = output[lane] + ONE(output[lane]) + OTHER(output[lane])
+"""
+    before = text.replace("WORDS", 'near = shuffle("float32", 1)\nfar = shuffle("float32", 16)')
+    before = before.replace("ONE", "near").replace("OTHER", "far")
+    inside = (
+        text.replace("WORDS", "").replace("ONE", 'shuffle("float32", 1)').replace("OTHER", 'shuffle("float32", 16)')
+    )
+    first, second = (ptx_text(KernelSource("total", one, ("float32*",), 32, 0), "sm_80") for one in (before, inside))
+    assert "shfl.sync" in first
+    assert first == second
+
+
 def test_numbers_take_the_type_of_what_they_meet() -> None:
     """A plain number among indices of 32 bits leaves them so, in comparisons, choices and divisions."""
     text = """from mlirt.builder.numba_cuda_intrinsics import *

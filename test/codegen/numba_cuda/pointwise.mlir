@@ -1,9 +1,6 @@
 // RUN: rt-opt %s -p "convert-fused-to-kernel{target=cuda},map-parallel-to-threads" --split-input-file -t numba-cuda | filecheck %s
 
 // One thread takes four neighbours, read and written by one instruction each; what they share is read once.
-// CHECK:       load = load_fragment("float32", range(4), group=4)
-// CHECK-NEXT:  join = fragment("float32", 4)
-// CHECK-NEXT:  store = store_fragment("float32", range(4), group=4)
 // CHECK:       # 128 threads per block, 0 bytes of shared memory
 // CHECK-NEXT:  def pointwise_{{.*}}(input: "float32*", input_1: "float32*", output: "float32*"):
 // CHECK-NEXT:      thread = thread_id()
@@ -12,10 +9,10 @@
 // CHECK-NEXT:      if number < 16384:
 // CHECK-NEXT:          i = div(number, 128)
 // CHECK-NEXT:          start = int32(rem(number, 128) * 4)
-// CHECK-NEXT:          v = load(input, int32(i * 512 + start))
+// CHECK-NEXT:          v = load_fragment("float32", range(4), group=4)(input, int32(i * 512 + start))
 // CHECK-NEXT:          v_1 = input_1[i]
-// CHECK-NEXT:          v_2 = join(v[0] + v_1, v[1] + v_1, v[2] + v_1, v[3] + v_1)
-// CHECK-NEXT:          store(v_2, output, int32(i * 512 + start))
+// CHECK-NEXT:          v_2 = fragment("float32", 4)(v[0] + v_1, v[1] + v_1, v[2] + v_1, v[3] + v_1)
+// CHECK-NEXT:          store_fragment("float32", range(4), group=4)(v_2, output, int32(i * 512 + start))
 func.func @main(%x: tensor<128x512xf32>, %b: tensor<128xf32>) -> tensor<128x512xf32> {
   %y = fused.pointwise %x, %b {access = [#fused.access<["d0", "d1"]>, #fused.access<["d0"]>]} : (tensor<128x512xf32>, tensor<128xf32>) -> tensor<128x512xf32> {
   ^bb0(%0: f32, %1: f32):

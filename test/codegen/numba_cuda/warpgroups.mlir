@@ -2,48 +2,40 @@
 // A product by warpgroups: one thread starts copies to a ring of stages, warpgroups multiply what has arrived.
 
 // persistent blocks: two warpgroups that multiply, and one whose first thread copies.
-// CHECK:       shared_memory = shared("float16", 0)
-// CHECK-NEXT:  shared_memory_1 = shared("int64", 131072)
-// CHECK-NEXT:  shared_memory_2 = shared("int64", 131200)
-// CHECK-NEXT:  start = mbarrier_init(1)
-// CHECK-NEXT:  start_1 = mbarrier_init(2)
-// CHECK-NEXT:  keep = set_registers(40)
-// CHECK-NEXT:  expect = mbarrier_expect(32768)
-// CHECK-NEXT:  load = load_box("float16", 2)
-// CHECK-NEXT:  keep_1 = set_registers(232, grow=True)
-// CHECK-NEXT:  fill = fill_fragment("float32", 64)
-// CHECK-NEXT:  multiply = warpgroup_mma("f16", 128)
-// CHECK-NEXT:  wait = warpgroup_wait(1)
-// CHECK-NEXT:  finish = warpgroup_accumulators("float32", 64)
-// CHECK-NEXT:  join = join_columns("float32", 64, 8)
+// CHECK:       load = load_box("float16", 2)
 // CHECK:       store = store_fragment("float16", (0, 1, 2, 3, 4, 5, 6, 7, 32, 33, {{.*}}), group=8)
 // CHECK:       # 384 threads per block, 131328 bytes of shared memory
 // CHECK-NEXT:  def matmul_{{[0-9a-f]+}}(output: "float16*", matrix: "tensor_map", matrix_1: "tensor_map"):
+// CHECK:           tiles = shared("float16", 0)()
+// CHECK-NEXT:      full = shared("int64", 131072)()
+// CHECK-NEXT:      empty = shared("int64", 131200)()
+// CHECK:                   mbarrier_init(full, stage, 1)
+// CHECK-NEXT:              mbarrier_init(empty, stage, 2)
 // CHECK:           barrier()
 // CHECK-NEXT:      launch_dependents()
 // CHECK:           if group == 2:
-// CHECK-NEXT:          keep()
+// CHECK-NEXT:          set_registers(40)()
 // CHECK-NEXT:          if thread == 256:
-// CHECK:                   expect(full, {{.*}})
+// CHECK:                   mbarrier_expect(full, {{.*}}, 32768)
 // CHECK:                   wait_dependency()
 // CHECK:                           load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK-NEXT:                      load(matrix_1, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK:                           mbarrier_wait(empty, {{.*}})
-// CHECK-NEXT:                      expect(full, {{.*}})
+// CHECK-NEXT:                      mbarrier_expect(full, {{.*}}, 32768)
 // CHECK-NEXT:                      load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK-NEXT:                      load(matrix_1, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK:           else:
-// CHECK-NEXT:          keep_1()
+// CHECK-NEXT:          set_registers(232, grow=True)()
 // CHECK-NEXT:          wait_dependency()
 // CHECK:                   mbarrier_wait(full, {{.*}})
-// CHECK:                   multiply(total, tiles, {{.*}}, tiles, {{.*}})
-// CHECK-NEXT:              wait()
+// CHECK:                   warpgroup_mma("f16", 128)(total, tiles, {{.*}}, tiles, {{.*}})
+// CHECK-NEXT:              warpgroup_wait(1)()
 // CHECK-NEXT:              if {{.*}}:
 // CHECK-NEXT:                  mbarrier_arrive(empty, {{.*}})
-// CHECK:               finish({{.*}})
+// CHECK:               warpgroup_accumulators("float32", 64)({{.*}})
 // CHECK-NEXT:          if {{.*}}:
 // CHECK-NEXT:              mbarrier_arrive(empty, {{.*}})
-// CHECK-NEXT:          {{.*}} = join({{.*}})
+// CHECK-NEXT:          {{.*}} = join_columns("float32", 64, 8)({{.*}})
 func.func @stays(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>) -> tensor<512x1024xf16> {
   %y = fused.matmul %x, %w {fused.tactic = "cuda_wgmma:128x128s4", transpose_rhs = true} :
       (tensor<512x256xf16>, tensor<1024x256xf16>) -> tensor<512x1024xf16> {
@@ -63,7 +55,7 @@ func.func @stays(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>) -> tensor<51
 // CHECK:           if warp == 4:
 // CHECK-NEXT:          if thread == 128:
 // CHECK:                   for {{.*}} in range({{.*}}):
-// CHECK-NEXT:                  expect(full, {{.*}})
+// CHECK-NEXT:                  mbarrier_expect(full, {{.*}})
 // CHECK-NEXT:                  load(weights, {{.*}})
 // CHECK-NEXT:              wait_dependency()
 // CHECK-NEXT:              for {{.*}} in range({{.*}}):
@@ -117,9 +109,9 @@ func.func @convolution(%x: tensor<1x64x8x8xf16>) -> tensor<1x64x8x8xf16> {
 // CHECK:               for {{.*}} in range({{.*}}):
 // CHECK-NEXT:              {{.*}} = int32({{.*}} * 2 + group)
 // CHECK:                   {{.*}} = load_1(residual, {{.*}})
-// CHECK:                   int32({{.*}} * 4)
+// CHECK:                   rem(own * 4, 6), rem(div(own * 4, 6), 2)
 // CHECK:                   mbarrier_wait(full, {{.*}})
-// CHECK:                   finish({{.*}})
+// CHECK:                   warpgroup_accumulators("float32", 64)({{.*}})
 func.func @takes_turns(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>, %r: tensor<512x1024xf16>) -> tensor<512x1024xf16> {
   %y = fused.matmul %x, %w, %r {fused.tactic = "cuda_wgmma:64x128s6t", transpose_rhs = true,
       access = [#fused.access<["d0", "d1"]>]} :
@@ -136,8 +128,8 @@ func.func @takes_turns(%x: tensor<512x256xf16>, %w: tensor<1024x256xf16>, %r: te
 // -----
 
 // Known columns lie in the order of threads: nobody exchanges sums.
-// CHECK:       multiply = warpgroup_mma("f16", 64)
-// CHECK:       join = join_columns("float32", 32, 2)
+// CHECK:       warpgroup_mma("f16", 64)(
+// CHECK:       join_columns("float32", 32, 2)(
 func.func @known(%x: tensor<64x64xf16>) -> tensor<64x64xf16> {
   %w = trt.constant {value = dense<1.0> : tensor<64x64xf16>} : tensor<64x64xf16>
   %y = fused.matmul %x, %w {fused.tactic = "cuda_wgmma:64x64s4", transpose_rhs = true} :

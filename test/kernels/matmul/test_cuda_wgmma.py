@@ -9,7 +9,7 @@ import gpu_kernels
 import numpy as np
 import pytest
 from contractions import DTYPES, TOLERANCE, constant, product_text, tensor
-from gpu_kernels import check_on_threads, kernel_names
+from gpu_kernels import check_on_threads, kernel_names, lower_to_threads
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lowered_network import parse_module
@@ -86,6 +86,18 @@ def test_stages_go_round_while_warpgroups_take_turns(
 ) -> None:
     monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=2")
     check((rows, 72, depth), f"64x64s3{turns}")
+
+
+@pytest.mark.parametrize(("rows", "divides"), [(500, False), (1024, False), (600, True)])
+def test_groups_of_rows_of_tiles_are_taken_column_by_column(
+    rows: int, divides: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a group, whole groups, and a group and a part: only the last one divides by the height of a group."""
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=2")
+    check((rows, 72, 24), "64x64s3t")
+    text = forced(product_text((rows, 24), (72, 24), (rows, 72), "f16", (False, True)), "64x64s3t")
+    (source,) = sources_of(lower_to_threads(*parse_module(text))).values()
+    assert ("height" in source.text) == divides
 
 
 @pytest.mark.parametrize("depth", [0, 16])

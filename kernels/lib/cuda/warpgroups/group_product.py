@@ -114,8 +114,8 @@ class GroupProduct:
         if thread == 0:
             pipe.initialise()
             if order is not None:
-                for barrier in order.all():
-                    barrier.init(1)
+                for consumer in range(tile.consumers):
+                    order[consumer].init(1)
             self.results.initialise()
             fence_mbarriers()
         sync_threads()
@@ -191,14 +191,12 @@ class GroupProduct:
             for i in range(ceil_div(max(count - group, 0), groups)):
                 own = i * groups + group
                 pieces = self.results.begin(thread, place(0), self._work(block + own * blocks), own)
-                used = (i * groups + group) * steps
-                stage, parity = used % stages, used // stages % 2
+                stage, parity = own * steps % stages, own * steps // stages % 2
                 order[group].wait((i + 1 + min(group, 1)) % 2)
-                following = (group + 1) % groups
                 leads = leads_warpgroup(thread)
                 total, last, *_ = pipe.multiply(0, leads, steps, stage, parity)
                 if leads_warpgroup(thread):
-                    order[following].arrive()
+                    order[(group + 1) % groups].arrive()
                 self.results.write(pipe.finish(total, leads, last), pieces)
 
     def _set_registers(self, role: int) -> None:
@@ -208,7 +206,10 @@ class GroupProduct:
 
     @kernel
     def _work(self, tile: Value) -> Work:
-        """Tile scheduler: the tile of a number, groups of rows of tiles, in these column by column."""
+        """Tile scheduler: the tile of a number, groups of rows of tiles, in these column by column.
+
+        Rows of a known number that groups divide, or that are one group, need no division by the height of a group.
+        """
         rows, columns = size("tile_rows", self.tile_rows), size("tile_columns", self.tile_columns)
         batch, rest = place(0), tile
         across = columns
@@ -218,10 +219,15 @@ class GroupProduct:
             per_entry = size("tiles_of_entry", self.tile_rows * self.tile_columns)
             batch, rest = tile // per_entry, tile % per_entry
         in_group = across * _GROUP
-        first = rest // in_group * _GROUP
-        height = min(rows - first, _GROUP)
-        rest = rest % in_group
-        row, column = first + rest % height, rest // height
+        if isinstance(self.tile_rows, int) and self.tile_rows <= _GROUP:
+            row, column = rest % self.tile_rows, rest // self.tile_rows
+        elif isinstance(self.tile_rows, int) and self.tile_rows % _GROUP == 0:
+            row, column = rest // in_group * _GROUP + rest % _GROUP, rest % in_group // _GROUP
+        else:
+            first = rest // in_group * _GROUP
+            height = min(rows - first, _GROUP)
+            rest = rest % in_group
+            row, column = first + rest % height, rest // height
         if self.sizes.shares_rows:
             batch, column = column // columns, column % columns
         return self._place(row, column, batch)

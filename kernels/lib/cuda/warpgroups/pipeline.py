@@ -31,6 +31,7 @@ class Pipeline:
         self.size = byte_width(kind.element)
         self.stage_bytes = tile.stage_bytes * kind.line // LINE
         self.stage = self.stage_bytes // self.size
+        self.group_rows = ROWS * kind.line // self.size
         self.right_start = tile.rows * kind.line // self.size
         self.memory = shared_memory("tiles", tile.stages * self.stage, kind.element, MAX_ALIGNMENT)
         self.full, self.empty = mbarriers("full", tile.stages), mbarriers("empty", tile.stages)
@@ -75,12 +76,11 @@ class Pipeline:
         """
         left, right = self.sources
         total = zeros(self.kind.accumulator_type, self.tile.columns // 2)
-        own, previous = group * (ROWS * self.kind.line // self.size), 0
+        previous = 0
         for step in range(steps):
             self.full[stage].wait(parity)
-            start = stage * self.stage
-            a = SharedTile(self.memory, start + own, left.by_depth)
-            b = SharedTile(self.memory, start + self.right_start, right.by_depth)
+            a = SharedTile(self.memory, stage * self.stage + group * self.group_rows, left.by_depth)
+            b = SharedTile(self.memory, stage * self.stage + self.right_start, right.by_depth)
             total = wgmma(self.kind.mma, total, a, b, self.tile.columns, self.kind.line)
             wgmma_wait(pending=1)
             if leads and step > 0:

@@ -27,7 +27,7 @@ from mlirt.kernels.lib.epilogue import ProductOp, extra_operands, finished_fragm
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import Access, count_where, load_fragment, store_fragment
-from mlirt.kernels.lib.language.words import extent, place, split
+from mlirt.kernels.lib.language.words import ceil_div, extent, place, split
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse, direct
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -205,10 +205,14 @@ class RowEpilogue:
 
     @kernel
     def valid(self, column: Value) -> Index:
-        """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one."""
+        """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one.
+
+        Columns of a known number that groups divide end with a whole group.
+        """
         left, group = max(extent(self.columns) - column, 0), QUAD * self.width
-        valid = left // group * self.width + min(left % group, self.width)
-        return valid
+        if isinstance(self.columns, int) and self.columns % self.width == 0:
+            return ceil_div(left, group) * self.width
+        return left // group * self.width + min(left % group, self.width)
 
     @property
     def extras(self) -> range:

@@ -6,7 +6,7 @@ it, else some pieces of its results ahead. What differs from row to row goes fir
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -180,29 +180,34 @@ class TileResults:
         if copied is not None and tile is not None:
             use = copied.use(tile)
             start = copied.place(use, group, thread)
-        lane, warp = thread % WARP, thread // WARP % 4
-        row = group * ROWS + (warp * 16 + lane // 4)
-        column = work.column + lane % 4 * self.width
+        row = group * ROWS + (thread // WARP % 4 * 16 + thread % WARP // QUAD)
+        column = work.column + thread % QUAD * self.width
         halves = [self._half(work, row + 8 * half) for half in static_range(2)]
         pieces = list[Piece]()
         for first in self._firsts:
-            here = self._columns[first] if self._of_rows is work.column else self._column(column, first)
-            here, valid = self._placed(here)
-            for half in static_range(2):
-                at, is_row = halves[half]
-                number = half * (self.tile.columns // 4) + first
-                pieces.append(Piece(number, self._count(first), at, here, valid, is_row))
+            pieces += self._pieces(work, halves, column, first)
         return Results([self._read(piece, self.early) for piece in pieces], use, start)
+
+    def _pieces(
+        self, work: Work, halves: Sequence[tuple[list[Value], bool | None]], column: Value, first: int
+    ) -> list[Piece]:
+        """Those of both rows of a thread that begin with a sum of its first row."""
+        here = self._columns[first] if self._of_rows is work.column else self._column(column, first)
+        here, valid = self._placed(here)
+        second = self.tile.columns // 4
+        return [
+            Piece(half * second + first, self._count(first), at, here, valid, is_row)
+            for half, (at, is_row) in enumerate(halves)
+        ]
+
+    @kernel
+    def _column(self, column: Value, first: int) -> Value:
+        return column + self._place_of(first)
 
     def _half(self, work: Work, row: Value) -> tuple[list[Value], bool | None]:
         """Where a row of a tile is in the result, and whether it is there (None: always)."""
         here, is_row = self.places.place(work, row)
         return self.epilogue.at(work.batch, here), is_row
-
-    @kernel
-    def _column(self, column: Value, first: int) -> Value:
-        column = column + self._place_of(first)
-        return column
 
     @kernel
     def write(self, accumulators: Value, results: Results) -> None:
