@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -45,8 +45,14 @@ class Algorithm:
 
     name: str
     timing_msec: float
-    workspace_size: int
+    memory: int | Callable[[], int]
+    """The bytes, or what finds them out, which takes as long as to lower the layer."""
     tensors: tuple[AlgorithmIOInfo, ...] = ()
+
+    @property
+    def workspace_size(self) -> int:
+        """Bytes of memory beside the tensors."""
+        return self.memory if isinstance(self.memory, int) else self.memory()
 
     @property
     def algorithm_variant(self) -> AlgorithmVariant:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -89,11 +90,12 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
     for site, times in measured.items():
         if watcher is not None:
             watcher.measured(site.ops, times)
-        offered = _offered(site, times)
+        offered, lowers = _offered(site, times), None
         if tuning.selector is not None:
-            offered = _described(site, offered, ctx, target, known)
+            lowers = _Lowering(site, ctx, target, known)
+            offered = _described(site, offered, lowers, known)
         for op in site.ops:
-            taken[op] = _selected(tuning, contexts[op], offered)
+            taken[op] = _selected(tuning, contexts[op], offered, lowers)
             if taken[op].name != _usual(tuning, first[op], offered):
                 op.attributes[TACTIC] = StringAttr(taken[op].name)
     if tuning.selector is not None:
@@ -171,19 +173,44 @@ def is_ample(module: ModuleOp, limit: int) -> bool:
     return limit >= _AMPLE * (touched_bytes(module, known) + given_bytes(module, known))
 
 
+class _Lowering:
+    """How the op of a site is lowered by its ways, each tried once and only where somebody wants to know."""
+
+    def __init__(self, site: Site, ctx: RtContext, target: Target, known: Mapping[str, int]) -> None:
+        from mlirt.builder.tactics.trial import Subject
+
+        self.is_free = site.free
+        self._subject = Subject(site.ops[0], ctx, target, known)
+        self._found: dict[str, int | None] = {}
+
+    def bytes_of(self, name: str) -> int:
+        """The bytes beside the tensors; 0 where nothing is launched, or the op is not lowered alone."""
+        return self._bytes(name) or 0
+
+    def declines(self, name: str) -> bool:
+        """Whether a way does not lower the op."""
+        return not self.is_free and self._bytes(name) is None
+
+    def _bytes(self, name: str) -> int | None:
+        if self.is_free:
+            return 0
+        if name not in self._found:
+            trial = self._subject.trial(name)
+            self._found[name] = None if trial is None else trial.workspace
+        return self._found[name]
+
+
 def _described(
-    site: Site, offered: Sequence[Algorithm], ctx: RtContext, target: Target, known: Mapping[str, int]
+    site: Site, offered: Sequence[Algorithm], lowers: _Lowering, known: Mapping[str, int]
 ) -> list[Algorithm]:
     """The same ways with the memory that they take, and how the tensors of the layer lie in memory.
 
-    Those that decline the layer are left out: a caller who took one would get no engine.
+    Those without an estimate say only by trying whether they lower the layer; where they decline it they are left out,
+    unless all do.
     """
-    sizes, tensors = (
-        _workspaces(site, [one.name for one in offered], ctx, target, known),
-        tensors_of(site.ops[0], known),
-    )
-    lower = [one for one in offered if one.name in sizes]
-    return [replace(one, workspace_size=sizes[one.name], tensors=tensors) for one in lower]
+    tensors, priced = tensors_of(site.ops[0], known), {one.name for one in site.candidates if one.cost is not None}
+    shown = [replace(one, memory=partial(lowers.bytes_of, one.name), tensors=tensors) for one in offered]
+    return [one for one in shown if one.name in priced or not lowers.declines(one.name)] or shown
 
 
 def _small_enough(site: Site, limit: int, ctx: RtContext, target: Target, known: Mapping[str, int]) -> Site:
@@ -212,8 +239,13 @@ def _workspaces(
     return {trial.candidate: trial.workspace for trial in made} or dict.fromkeys(names, 0)
 
 
-def _selected(tuning: Tuning, context: AlgorithmContext, offered: Sequence[Algorithm]) -> Algorithm:
-    """The fastest of those that the caller allows; without a caller and times, the one that lowering tries first."""
+def _selected(
+    tuning: Tuning, context: AlgorithmContext, offered: Sequence[Algorithm], lowers: _Lowering | None
+) -> Algorithm:
+    """The fastest of those that the caller allows; without a caller and times, the one that lowering tries first.
+
+    Of the caller's ways one that declines the layer is not taken, unless all do where it stands alone.
+    """
     if tuning.selector is None:
         return offered[0] if tuning.timer is None else _fastest(offered)
     allowed = _allowed(tuning.selector, context, offered)
@@ -222,12 +254,17 @@ def _selected(tuning: Tuning, context: AlgorithmContext, offered: Sequence[Algor
             f"layer {context.name}: the algorithm selector allows none of {len(offered)} algorithms, and "
             "REJECT_EMPTY_ALGORITHMS is set"
         )
-    return _fastest(allowed or offered)
+    left = sorted(allowed or offered, key=_rank)
+    return next((one for one in left if lowers is None or not lowers.declines(one.name)), left[0])
 
 
 def _fastest(algorithms: Sequence[Algorithm]) -> Algorithm:
     """The one with the least time; of equal ones, and of those without a time, the one that lowering tries first."""
-    return min(algorithms, key=lambda one: (one.timing_msec < 0, one.timing_msec))
+    return min(algorithms, key=_rank)
+
+
+def _rank(one: Algorithm) -> tuple[bool, float]:
+    return one.timing_msec < 0, one.timing_msec
 
 
 def _milliseconds(one: Candidate, times: Times) -> float:

@@ -105,12 +105,22 @@ def trials(
     op: Operation, names: Sequence[str], ctx: RtContext, target: Target, known: Mapping[str, int]
 ) -> list[Trial]:
     """A trial for each of the candidates that lowers the op alone; the others are left out."""
-    network, own = network_of(op, known), RtContext()
-    needed = {key for key in _constant_keys(network)}
-    own.weights.share(ctx.weights, needed)
-    kept: dict[bytes, Sample] = {}
-    made = [_trial(network.clone(), name, own, target, kept) for name in names]
+    subject = Subject(op, ctx, target, known)
+    made = [subject.trial(name) for name in names]
     return [trial for trial in made if trial is not None]
+
+
+class Subject:
+    """An op as a network of its own, of which trials are made one by one; it lives on when its network changes."""
+
+    def __init__(self, op: Operation, ctx: RtContext, target: Target, known: Mapping[str, int]) -> None:
+        self._network, self._ctx, self._target = network_of(op, known), RtContext(), target
+        self._ctx.weights.share(ctx.weights, set(_constant_keys(self._network)))
+        self._kept: dict[bytes, Sample] = {}
+
+    def trial(self, name: str) -> Trial | None:
+        """The op lowered by a candidate; None where it declines."""
+        return _trial(self._network.clone(), name, self._ctx, self._target, self._kept)
 
 
 def _constant_keys(network: ModuleOp) -> list[str]:

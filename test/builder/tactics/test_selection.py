@@ -17,6 +17,7 @@ from mlirt.builder.tactics.algorithm_selector import Algorithm, AlgorithmContext
 from mlirt.builder.tactics.selection import Tuning, select_tactics
 from mlirt.builder.tactics.sites import find_sites
 from mlirt.builder.tactics.timing_cache import TimingCache
+from mlirt.builder.tactics.trial import Subject, Trial
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import FusedOp
@@ -295,3 +296,22 @@ def test_an_op_with_a_region_that_is_empty() -> None:
     (layer,) = [op for op in module.walk() if isinstance(op, RnnOp)]
     assert isinstance(chosen := layer.attributes["fused.tactic"], StringAttr)
     assert chosen.data.startswith(("cuda_persistent:", "cuda_one_block:"))
+
+
+def test_only_what_is_taken_is_lowered_while_nobody_asks_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    original = Subject.trial
+
+    def trial(self: Subject, name: str) -> Trial | None:
+        tried.append(name)
+        return original(self, name)
+
+    monkeypatch.setattr(Subject, "trial", trial)
+    selector = Selector([2])
+    (tactic,) = choose(Tuning(None, selector=selector))
+    estimated = {one.name for one in selector.offered if one.timing_msec >= 0}
+    assert [name for name in tried if name in estimated] == [tactic]
+    assert len(estimated) > 5
+    before = len(tried)
+    assert selector.offered[0].workspace_size == selector.offered[0].workspace_size >= 0
+    assert tried[before:] == [selector.offered[0].name]
