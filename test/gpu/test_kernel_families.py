@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attentions import SMALL
+from attentions import SMALL, Attention
 from contractions import (
     DTYPES,
     PROBLEMS,
@@ -412,3 +412,18 @@ def test_pointwise(shape: tuple[int, int, int]) -> None:
 def test_attention(name: str, tactic: str) -> None:
     case = SMALL[name]
     check(case.text(), case.inputs(), TOLERANCE[case.element], tactic)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 8])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Attention(1, 16, 1, 1025, 128, 128),
+        Attention(3, 2, 4, 700, 64, 64, mask="add", full_mask=True),
+        Attention(1, 2, 8, 5, 32, 32, "f32", last_key=-3, zero_masked=True),
+    ],
+    ids=["one query", "masked", "fewer keys than blocks"],
+)
+def test_attention_of_few_queries(case: Attention, parts: int) -> None:
+    text = case.text().replace("reduced =", f'fused.tactic = "cuda_few_queries:parts{parts}", reduced =')
+    check(text, case.inputs(), TOLERANCE[case.element])
