@@ -54,7 +54,9 @@ def finished(
     return value
 
 
-def store_finished(region: Region, code: NestCode, first: int, accumulator: SSAValue, at: Sequence[SSAValue]) -> None:
+def store_finished(
+    region: Region, code: NestCode, first: int, accumulator: SSAValue, at: Sequence[SSAValue]
+) -> None:
     """Store what an epilogue makes of an accumulator at a place of a nest; zero in a lane beyond the last channel.
 
     The operands of the nest are `first` others, the extra operands, and the result.

@@ -250,23 +250,6 @@ def test_convolutions_from_planes_to_planes_by_warpgroups(choice: str) -> None:
     check(text, inputs, TOLERANCE["f16"])
 
 
-PLANE_PHASES = {
-    "64x256s5t": Problem((3, 24, 30, 64), (24, 64, 4, 4), stride=(2,), transposed=True, residual=True),
-    "64x192s7t": Problem((2, 16, 8, 16, 32), (16, 24, 3, 3, 3), stride=(2,), pre=(1,), post=(0,), transposed=True),
-    "128x128s6": Problem((2, 72, 17, 40), (72, 70, 5, 5), stride=(2,), pre=(2,), post=(1,), transposed=True),
-    "64x64s6": Problem((1, 8, 9, 72), (8, 40, 3, 2), stride=(3, 2), transposed=True, residual=True),
-}
-
-
-@pytest.mark.parametrize("choice", PLANE_PHASES)
-def test_deconvolutions_from_planes_to_planes_by_warpgroups(choice: str) -> None:
-    problem = PLANE_PHASES[choice]
-    inputs = random({"x": problem.input, "r": problem.output}, "f16")
-    text = convolution_text(problem, "f16")
-    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_plane_phases:{choice}", stride', 1)
-    check(text, inputs, TOLERANCE["f16"])
-
-
 BOXES = {
     "8x8n64g4s2": Problem((3, 64, 29, 27), (40, 64, 3, 3), pre=(1,), post=(1,), residual=True),
     "7x7n64g2ts1": Problem((9, 64, 9, 7), (40, 64, 3, 3), pre=(1,), post=(1,)),

@@ -144,8 +144,6 @@ def _layers() -> Iterator[Layer]:
         yield from _convolutions(problem)
     yield *parse_module(planes_text(Problem((2, 64, 12, 12), (72, 64, 3, 3)), "f16")), PLAIN
     yield *parse_module(convolution_text(Problem((2, 8, 16, 16), (72, 8, 3, 3)), "f16")), PLAIN
-    doubled = Problem((2, 16, 8, 16), (16, 40, 4, 4), stride=(2,), pre=(1,), post=(1,), transposed=True)
-    yield *parse_module(convolution_text(doubled, "f16")), PLAIN
     yield *parse_module(long_rows_text((15,), 70_000, "f32")), PLAIN
     packed = PackedNetwork(PackedCase(rows=2, columns=65, depth=128, block=32))
     yield packed.module, packed.ctx, PLAIN

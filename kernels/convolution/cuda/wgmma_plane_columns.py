@@ -72,7 +72,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     if op.transposed.value.data or op.groups.value.data != 1 or not is_pointwise(op) or not pads_with_zeros(op):
         return None
     walk = _walk(op, kind, lowering)
-    if walk is None or not planes_of(op, walk, lowering).fits() or not has_planes(op, lowering, least=_HALF):
+    if walk is None or not _planes(op, walk, lowering).fits() or not has_planes(op, lowering, least=_HALF):
         return None
     if walk.columns < _MIN_PIXELS:
         return None
@@ -93,25 +93,16 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
 
 def _walk(op: ConvolutionOp, kind: Kind, lowering: Lowering) -> PlaneWalk | None:
     """How the window walks; None where sizes are not known or lines are no neighbours."""
-    joined, (channels, *sizes) = joined_dimensions(op, lowering), _numbers(dims(op.input.type)[1:]) or (0,)
+    steps = lowering.placements[op.input].strides
+    count, *sizes = _numbers(dims(op.input.type)[1:]) or (0,)
     made, taps = (_numbers(dims(one.type)[2:]) for one in (op.output, op.kernel))
-    if not joined or made is None or taps is None:
+    if not sizes or made is None or taps is None or steps[-1] != 1:
         return None
-    return PlaneWalk.of(sizes, made, taps, op.spatial(), channels, depth=kind.depth, joined=joined)
-
-
-def joined_dimensions(op: ConvolutionOp, lowering: Lowering) -> int:
-    """How many of the input's innermost dimensions are one piece of memory; 0 where pixels are no neighbours or sizes
-    are not known.
-    """
-    steps, sizes = lowering.placements[op.input].strides, (_numbers(dims(op.input.type)[1:]) or (0,))[1:]
-    if not sizes or steps[-1] != 1:
-        return 0
     joined, pitch = 1, sizes[-1]
     while joined < len(sizes) and steps[-1 - joined] == pitch:
         joined += 1
         pitch *= sizes[-joined]
-    return joined
+    return PlaneWalk.of(sizes, made, taps, op.spatial(), count, depth=kind.depth, joined=joined)
 
 
 def _numbers(sizes: tuple[Dim, ...]) -> tuple[int, ...] | None:
@@ -120,7 +111,7 @@ def _numbers(sizes: tuple[Dim, ...]) -> tuple[int, ...] | None:
     return known if len(known) == len(sizes) else None
 
 
-def planes_of(op: ConvolutionOp, walk: PlaneWalk, lowering: Lowering) -> MappedMemory:
+def _planes(op: ConvolutionOp, walk: PlaneWalk, lowering: Lowering) -> MappedMemory:
     """The input as image, dimensions in front, stacked taps if there are any, channels, positions.
 
     What lies behind the last position of a window's first tap is left out of the dimension that has stacked taps.
@@ -151,6 +142,6 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     columns = PlaneColumns(k, walk)
     epilogue = RowEpilogue(k, op, shape_of(op), lowering, run=columns.run)
     left = channels(k, op.kernel, walk.packed, tile.rows, kind, lowering)
-    right = PlaneSource(k, planes_of(op, walk, lowering), tile.columns, walk)
+    right = PlaneSource(k, _planes(op, walk, lowering), tile.columns, walk)
     sizes = GroupSizes(weights.shape[0], walk.columns, (dims(op.output.type)[0],), walk.steps)
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue, columns=columns).build(op)

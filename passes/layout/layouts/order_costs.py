@@ -144,16 +144,13 @@ class Costs:
     def from_planes(self, op: ConvolutionOp) -> float:
         """A convolution by warpgroups that reads planes as they lie and writes planes; `FORBIDDEN` for others."""
         walk = self._walk_over_planes(op)
-        if walk is None or not walk.is_aligned or walk.columns < ROWS:
+        if walk is None:
             return FORBIDDEN
-        batch, channels, *_, width = (self.number(size) for size in dims(op.output.type))
-        rows, entries = channels, 1
-        if op.transposed.value.data:  # rows are channels and two remainders, entries those of other dimensions
-            rows, entries = -(-channels // _PIXELS) * 2 * _PIXELS, prod(stride for stride, *_ in op.spatial()[:-1])
-        results = batch * entries * walk.columns * -(-rows // ROWS) * ROWS
-        runs = _RUNS if width * _HALF % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
+        batch, channels = (self.number(size) for size in dims(op.output.type)[:2])
+        results = batch * walk.columns * -(-channels // ROWS) * ROWS
+        runs = _RUNS if walk.made[-1] * _HALF % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
         traffic, work = self._traffic_and_work(op)
-        more = max(0.0, 2.0 * results * walk.steps * walk.depth - work)
+        more = 2.0 * results * walk.steps * walk.depth - work
         rate, filled = _PLANES_RATES
         return traffic + work / rate + more / filled + runs * self.moved(op.output.type)
 
@@ -161,20 +158,16 @@ class Costs:
         """How such a kernel walks; None where there is none."""
         elements = {element_of(op.input.type), element_of(op.kernel.type)}
         known = (*dims(op.input.type)[1:], *dims(op.output.type)[2:], *dims(op.kernel.type))
+        is_plain = op.groups.value.data == 1 and not op.transposed.value.data
         is_half = len(elements) == 1 and is_float(*elements) and byte_width(*elements) == _HALF
-        is_known = op.groups.value.data == 1 and all(isinstance(size, int) for size in known)
-        if not (self.has_warpgroups and is_half and is_known):
+        if not (self.has_warpgroups and is_plain and is_half and all(isinstance(size, int) for size in known)):
             return None
         from mlirt.kernels.lib.cuda.warpgroups.plane_walk import PlaneWalk  # only for one target
-        from mlirt.kernels.lib.deconvolution_phases import aligned_axes, undilated_windows
 
         channels, *sizes = (self.number(size) for size in dims(op.input.type)[1:])
         made, taps = ([self.number(size) for size in dims(one.type)[2:]] for one in (op.output, op.kernel))
-        how = {"depth": _DEPTH // _HALF, "joined": len(sizes)}
-        if not op.transposed.value.data:
-            return PlaneWalk.of(sizes, made, taps, op.spatial(), channels, **how)
-        axes = aligned_axes(op, undilated_windows(op, taps)) if op.spatial()[-1][0] == 2 else None
-        return None if axes is None else PlaneWalk.of_remainders(axes, channels, **how)
+        walk = PlaneWalk.of(sizes, made, taps, op.spatial(), channels, depth=_DEPTH // _HALF, joined=len(sizes))
+        return walk if walk is not None and walk.is_aligned and walk.columns >= ROWS else None
 
     def _planes_of_few(self, op: ConvolutionOp) -> float:
         """What a convolution of a few channels by warpgroups pays on top for planes of channels."""

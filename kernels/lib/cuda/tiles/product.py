@@ -129,7 +129,9 @@ def _exists(at: Value, tile: int, size: Dim) -> bool:
 
 
 @kernel
-def _write_along_columns(plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices) -> None:
+def _write_along_columns(
+    plan: Plan, place: Place, results: TileResults, write: _Writer, indices: MakeIndices
+) -> None:
     """Each thread has a column: where that lies is found out once."""
     column, shape, sizes = place.column + results.column, plan.shape, plan.sizes
     if _exists(column, shape.columns, sizes.columns):

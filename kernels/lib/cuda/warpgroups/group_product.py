@@ -15,7 +15,6 @@ from mlirt.kernels.lib.cuda.warpgroups.cluster_accumulators import ClusterAccumu
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
-from mlirt.kernels.lib.cuda.warpgroups.paired_results import PairedResults
 from mlirt.kernels.lib.cuda.warpgroups.pipeline import Pipeline, leads_warpgroup
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.sources import Source
@@ -55,22 +54,13 @@ class GroupProduct:
         epilogue: RowEpilogue,
         places: RowPlaces | None = None,
         columns: ColumnPlaces | None = None,
-        results: PairedResults | None = None,
     ) -> None:
         """`places` and `columns`: which rows and columns of the result those of a tile are, where they do not simply
-        follow each other; `results` write them where a thread has pixels of two rows.
+        follow each other.
         """
         self.k, self.tile, self.sizes, self.kind, self.sources = k, tile, sizes, kind, sources
-        self.rows = TileResults(
-            k,
-            tile,
-            sizes,
-            epilogue,
-            in_fragment_order=sources[1].in_fragment_order,
-            places=places,
-            columns=columns,
-        )
-        self.results = results or self.rows
+        in_order = sources[1].in_fragment_order
+        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=in_order, places=places, columns=columns)
         self.tile_rows = dim_ceil_div(sizes.rows, tile.rows)
         self.tile_columns = dim_ceil_div(sizes.columns, tile.columns)
         self.entries = product(sizes.batch)
@@ -259,7 +249,9 @@ class GroupProduct:
         split = self.tile.split
         work = self._work_of_block(block_id() // split)
         first, steps = self._range()
-        cluster = ClusterAccumulators(self.tile, self.kind.accumulator_type, self.rows, thread) if split > 1 else None
+        cluster = (
+            ClusterAccumulators(self.tile, self.kind.accumulator_type, self.results, thread) if split > 1 else None
+        )
         warp = warp_uniform(thread // WARP)
         if warp == WARPGROUP // WARP:
             if thread == WARPGROUP:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from mlirt.dialects.kernel.warpgroup import GROUP_LINES
 from mlirt.dialects.layout import arranged
-from mlirt.kernels.lib.deconvolution_phases import AlignedAxis
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -61,14 +60,6 @@ class PlaneWalk:
         found = [PlaneWalk(*given, flat, depth, axis) for flat in range(1, joined + 1) for axis in axes]
         possible = (one for one in found if one.is_possible)
         return min(possible, key=lambda one: (one.columns, one.cycles), default=None)
-
-    @staticmethod
-    def of_remainders(axes: Sequence[AlignedAxis], channels: int, *, depth: int, joined: int) -> PlaneWalk | None:
-        """That of a deconvolution's remainders, where groups of columns lie in one row of positions."""
-        sizes, made, taps = ([getattr(one, name) for one in axes] for name in ("length", "positions", "taps"))
-        spatial = [(1, 1, one.pre_padding, one.post_padding) for one in axes]
-        joined = joined if sizes[-1] % GROUP == 0 else 1
-        return PlaneWalk.of(sizes, made, taps, spatial, channels, depth=depth, joined=joined)
 
     @property
     def is_possible(self) -> bool:
