@@ -107,8 +107,7 @@ def _pays(reader: ConvolutionOp | MatmulOp, conversion: PointwiseOp, costs: Cost
     more = costs.moved(before) - costs.moved(after)
     if isinstance(reader, ConvolutionOp):
         plain, last = costs.convolution(reader)
-        others = costs.from_planes(reader), costs.laid_out_rows(reader)
-        copied = min(plain, costs.transposed(after) + last, *others)
+        copied = min(plain, costs.transposed(after) + last, costs.laid_out_rows(reader))
         return plain + more <= costs.launched(before, after) + copied
     *batch, rows, columns = dims(reader.output.type)
     depth = dims(reader.lhs.type)[-2 if reader.transpose_lhs.value.data else -1]

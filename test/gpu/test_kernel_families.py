@@ -231,25 +231,6 @@ def test_convolutions_to_planes_by_warpgroups(choice: str) -> None:
     check(text, inputs, TOLERANCE["f16"])
 
 
-PLANE_COLUMNS = {
-    "64x256s5t": Problem((5, 8, 64, 64), (64, 8, 3, 3), residual=True),
-    "64x192s7t": Problem((3, 3, 12, 32, 32), (24, 3, 3, 3, 3)),
-    "128x128s6": Problem((3, 64, 66, 72), (130, 64, 3, 3), pre=(1,), post=(1,), residual=True),
-    "64x64s6c4": Problem((2, 136, 30, 40), (70, 136, 1, 3)),
-    "64x128s4": Problem((2, 40, 19, 80), (40, 40, 3, 2), (2, 1), (1, 2), pre=(1, 0)),
-    "64x64s6": Problem((1, 12, 4, 30, 64), (9, 12, 2, 3, 3), pre=(1,), post=(1,)),
-}
-
-
-@pytest.mark.parametrize("choice", PLANE_COLUMNS)
-def test_convolutions_from_planes_to_planes_by_warpgroups(choice: str) -> None:
-    problem = PLANE_COLUMNS[choice]
-    inputs = random({"x": problem.input, "r": problem.output}, "f16")
-    text = convolution_text(problem, "f16")
-    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_plane_columns:{choice}", stride', 1)
-    check(text, inputs, TOLERANCE["f16"])
-
-
 BOXES = {
     "8x8n64g4s2": Problem((3, 64, 29, 27), (40, 64, 3, 3), pre=(1,), post=(1,), residual=True),
     "7x7n64g2ts1": Problem((9, 64, 9, 7), (40, 64, 3, 3), pre=(1,), post=(1,)),

@@ -143,7 +143,6 @@ def _layers() -> Iterator[Layer]:
     for problem in _CONVOLUTIONS:
         yield from _convolutions(problem)
     yield *parse_module(planes_text(Problem((2, 64, 12, 12), (72, 64, 3, 3)), "f16")), PLAIN
-    yield *parse_module(convolution_text(Problem((2, 8, 16, 16), (72, 8, 3, 3)), "f16")), PLAIN
     yield *parse_module(long_rows_text((15,), 70_000, "f32")), PLAIN
     packed = PackedNetwork(PackedCase(rows=2, columns=65, depth=128, block=32))
     yield packed.module, packed.ctx, PLAIN

@@ -70,12 +70,12 @@ def shape_of(op: ConvolutionOp) -> ResultShape:
     return ResultShape((0,), (1,), tuple(range(2, rank(op.output.type))))
 
 
-def has_planes(op: ConvolutionOp, lowering: Lowering, least: int = _MIN_PIECE) -> bool:
-    """Whether the pixels of a channel are neighbours, and begin where so many bytes can be accessed at once."""
+def has_planes(op: ConvolutionOp, lowering: Lowering) -> bool:
+    """Whether the pixels of a channel are neighbours, and begin where several can be accessed at once."""
     steps, width = lowering.placements[op.output].strides, byte_width(element_of(op.output.type))
     _, pixels = images_and_pixels(op)
     starts = [lowering.placements[op.output].offset, steps[0] * width, steps[1] * width, pixels * width]
-    aligned = all(is_multiple(one, least) for one in starts)
+    aligned = all(is_multiple(one, _MIN_PIECE) for one in starts)
     is_planar = aligned and steps[-1] == 1 and steps[1] != 1 and isinstance(pixels, int)
     return is_planar and is_joined(op, shape_of(op), lowering)
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.kernel.warpgroup import ROWS, SHORT_LINE
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, rank, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, stored_bytes
 from mlirt.dialects.typical_sizes import typical
-
-if TYPE_CHECKING:
-    from mlirt.kernels.lib.cuda.warpgroups.plane_walk import PlaneWalk
 
 LAUNCH = 1.5
 FORBIDDEN = 1e12  # more than any network takes
@@ -36,15 +30,10 @@ _WORD = 4  # bytes that an access has at least
 # Operations by width of the elements: channels last, plain. Bytes on plain tensors have no matrix units. Warpgroups
 # multiply halves and bytes where channels lie innermost; without them such elements are loaded one by one.
 _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
-# Of kernels whose right operand is lines of pixels of planes of halves: of the sums, and of what lines, tiles and steps
-# are filled up with, much of which memory hides.
-_PLANES_RATES = 2.8e8, 8.0e8
 _RATES_WITH_TF32 = {**_RATES, 4: (1.5e8, 0.3e8)}
 _RATES_WITHOUT_WARPGROUPS = {**_RATES, 1: (0.04e8, 0.04e8), 2: (0.35e8, 0.8e8)}
 _HALF = 2
 _FILLED_ROWS = 0.5  # of what is multiplied, where rows of a few channels are filled up
-_NARROW, _NARROW_RATE = 32, 1.3e8  # columns of the least tile of warpgroups, and operations of such tiles
-_VOLUME = 5  # dimensions
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 _MIN_RESULTS = 8  # of a group
@@ -105,11 +94,8 @@ class Costs:
 
     def _has_odd_rows(self, of: Attribute) -> bool:
         """Whether rows of halves or bytes begin anywhere in a sector."""
-        return byte_width(element_of(of)) <= _HALF and self.has_parts_of_pieces(of)
-
-    def has_parts_of_pieces(self, of: Attribute) -> bool:
-        """Whether rows are no whole pieces of the widest access."""
-        return self.number(dims(of)[-1]) * byte_width(element_of(of)) % MAX_ACCESS_BYTES > 0
+        width = byte_width(element_of(of))
+        return width <= _HALF and self.number(dims(of)[-1]) * width % MAX_ACCESS_BYTES > 0
 
     def _is_kept(self, of: Attribute) -> bool:
         return self.number(stored_bytes(of)) <= _KEPT
@@ -135,39 +121,10 @@ class Costs:
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
         if self.reads_any_order(op):
-            loaded = traffic + work / plain
-            return loaded + self._planes_of_few(op), max(loaded, traffic + self._rows_of_few(op))
+            return traffic + work / plain + self._planes_of_few(op), traffic + work / plain
         depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH)
         return traffic + work / plain, traffic + work / (last * filled)
-
-    def from_planes(self, op: ConvolutionOp) -> float:
-        """A convolution by warpgroups that reads planes as they lie and writes planes; `FORBIDDEN` for others."""
-        walk = self._walk_over_planes(op)
-        if walk is None:
-            return FORBIDDEN
-        batch, channels = (self.number(size) for size in dims(op.output.type)[:2])
-        results = batch * walk.columns * -(-channels // ROWS) * ROWS
-        runs = _RUNS if walk.made[-1] * _HALF % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
-        traffic, work = self._traffic_and_work(op)
-        more = 2.0 * results * walk.steps * walk.depth - work
-        rate, filled = _PLANES_RATES
-        return traffic + work / rate + more / filled + runs * self.moved(op.output.type)
-
-    def _walk_over_planes(self, op: ConvolutionOp) -> PlaneWalk | None:
-        """How such a kernel walks; None where there is none."""
-        elements = {element_of(op.input.type), element_of(op.kernel.type)}
-        known = (*dims(op.input.type)[1:], *dims(op.output.type)[2:], *dims(op.kernel.type))
-        is_plain = op.groups.value.data == 1 and not op.transposed.value.data
-        is_half = len(elements) == 1 and is_float(*elements) and byte_width(*elements) == _HALF
-        if not (self.has_warpgroups and is_plain and is_half and all(isinstance(size, int) for size in known)):
-            return None
-        from mlirt.kernels.lib.cuda.warpgroups.plane_walk import PlaneWalk  # only for one target
-
-        channels, *sizes = (self.number(size) for size in dims(op.input.type)[1:])
-        made, taps = ([self.number(size) for size in dims(one.type)[2:]] for one in (op.output, op.kernel))
-        walk = PlaneWalk.of(sizes, made, taps, op.spatial(), channels, depth=_DEPTH // _HALF, joined=len(sizes))
-        return walk if walk is not None and walk.is_aligned and walk.columns >= ROWS else None
 
     def _planes_of_few(self, op: ConvolutionOp) -> float:
         """What a convolution of a few channels by warpgroups pays on top for planes of channels."""
@@ -178,21 +135,6 @@ class Costs:
         lost, is_rounded = _LOST_LONG_PARTS * self.moved(of), element_of(op.input.type) != element_of(op.kernel.type)
         runs = None if is_rounded else self._runs_of_planes(op)  # behind a launch that lays out the rows of the windows
         return lost if runs is None else runs
-
-    def _rows_of_few(self, op: ConvolutionOp) -> float:
-        """What volumes of a few channels take by warpgroups that write channels innermost, but for their traffic.
-
-        A launch lays out the rows of the windows, and tiles have few columns; images have kernels that need no such
-        launch.
-        """
-        if rank(op.input.type) < _VOLUME or self.laid_out_rows(op) >= FORBIDDEN:
-            return 0.0
-        channels, *taps = (self.number(size) for size in dims(op.kernel.type)[1:])
-        bytes_ = taps[-1] * (1 << (channels - 1).bit_length()) * _HALF
-        depth = prod(taps[:-1]) * -(-bytes_ // SHORT_LINE) * SHORT_LINE // _HALF
-        images, _, *sizes = dims(op.output.type)
-        work = 2.0 * self.number(product([images, *sizes])) * depth * _NARROW
-        return self.launched(op.input.type, op.input.type) + work / _NARROW_RATE
 
     def laid_out_rows(self, op: ConvolutionOp) -> float:
         """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows.

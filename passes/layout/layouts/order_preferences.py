@@ -123,12 +123,11 @@ def is_channels_last(of: Attribute) -> bool:
 
 def _convolution(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, ConvolutionOp)
-    loaded, last = costs.convolution(op)
-    plain = min(loaded, costs.from_planes(op))
+    plain, last = costs.convolution(op)
     if not has_orders(op.input.type) or costs.reads_any_order(op):
         choice = Choice(plain, last)
     elif _reorders(op):
-        turn = costs.reordered(op) + loaded - plain, costs.turned_to_planes(op)  # from planes to planes alone
+        turn = costs.reordered(op), costs.turned_to_planes(op)
         choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), turn)
     else:
         choice = Choice(plain, last, [Preference(0)])
@@ -145,11 +144,8 @@ def _reorders(op: ConvolutionOp) -> bool:
 def _window(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, WindowOp)
     moved = costs.moved(op.input.type, op.output.type)
-    pools_pixels = op.axis.value.data == 2
-    last = (1.2 if pools_pixels else 2.5) * moved if has_orders(op.output.type) else inf
-    parted = 1.5 if costs.has_parts_of_pieces(op.input.type) else 1.2
-    plain = (parted if pools_pixels and rank(op.output.type) == 4 else 2.0) * moved
-    choice = Choice(plain, last, [Preference(0)] if has_orders(op.input.type) else [])
+    last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
+    choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
     _read_extras(op, op.extras, list(op.access), 1, costs, choice)
     return choice
 

@@ -12,7 +12,6 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile, tiles_for
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
-from mlirt.kernels.lib.cuda.warpgroups.plane_walk import COPY
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import worth_measuring
 
@@ -44,8 +43,6 @@ class GroupWork:
     """Of the epilogue, for a result."""
     ahead: int = 0
     """Bytes of an element of the extra operand that tiles may be copied of ahead."""
-    copies: int = 1
-    """Of a step for `piece` columns."""
     device: GpuDevice = field(kw_only=True)
 
     @staticmethod
@@ -125,7 +122,6 @@ class GroupWork:
             busy * self.line / LINE,
             device.latency / tile.stages,
             device.ping_pong_step if tile.ping_pong > _PAIR else 0,
-            (self.copies - 1) * (tile.columns // self.piece) * COPY * side_by_side,
         )
         return -(-self.steps // tile.split) * step
 

@@ -18,7 +18,7 @@ from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.pipeline import Pipeline, leads_warpgroup
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.sources import Source
-from mlirt.kernels.lib.cuda.warpgroups.tile_results import ColumnPlaces, Results, RowPlaces, TileResults
+from mlirt.kernels.lib.cuda.warpgroups.tile_results import Results, RowPlaces, TileResults
 from mlirt.kernels.lib.language import Index, Value, build, kernel
 from mlirt.kernels.lib.language.hopper_words import (
     Barriers,
@@ -53,14 +53,11 @@ class GroupProduct:
         sources: tuple[Source, Source],
         epilogue: RowEpilogue,
         places: RowPlaces | None = None,
-        columns: ColumnPlaces | None = None,
     ) -> None:
-        """`places` and `columns`: which rows and columns of the result those of a tile are, where they do not simply
-        follow each other.
-        """
+        """`places`: which rows of the result the rows of a tile are, where they do not simply follow each other."""
         self.k, self.tile, self.sizes, self.kind, self.sources = k, tile, sizes, kind, sources
         in_order = sources[1].in_fragment_order
-        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=in_order, places=places, columns=columns)
+        self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=in_order, places=places)
         self.tile_rows = dim_ceil_div(sizes.rows, tile.rows)
         self.tile_columns = dim_ceil_div(sizes.columns, tile.columns)
         self.entries = product(sizes.batch)

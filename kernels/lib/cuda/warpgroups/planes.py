@@ -13,10 +13,9 @@ _SECTOR, _PIXELS, _PIECE = 32, 8, 16  # bytes, of a channel that a warp writes a
 # Times as long as whole sectors take: rows that begin anywhere in a sector, kept by the cache and not. Measured on an
 # H100, 64 to 128 channels of 126 x 126 pixels in fp16: 1.90 ms for 0.46 with channels innermost.
 _KEPT_PARTS, _LOST_PARTS = 3.5, 8.0
-_WORD = 4  # bytes of the narrowest access of several halves
 _KEPT = 4.0e7  # bytes that the second-level cache keeps
-# The same of runs of planes, whose ends lie in sectors of two tiles, and whose pieces do if they are words or less.
-_RUNS, _PARTED_RUNS, _SINGLE_PIXELS = 0.2, 0.5, 1.0
+# The same of runs of planes, whose ends lie in sectors of two tiles, and whose pieces do if they are words.
+_RUNS, _PARTED_RUNS = 0.2, 0.5
 
 
 def planes_cost(op: ConvolutionOp, lowering: Lowering) -> float:
@@ -37,5 +36,4 @@ def runs_cost(op: ConvolutionOp, lowering: Lowering) -> float:
     images, channels, *spatial = dims(op.output.type)
     plane = typical(product(spatial), known) * width
     total = typical(product([images, channels]), known) * plane
-    parted = _SINGLE_PIXELS if plane % _WORD else _PARTED_RUNS
-    return (parted if plane % _PIECE else _RUNS) * total / _BYTES
+    return (_PARTED_RUNS if plane % _PIECE else _RUNS) * total / _BYTES

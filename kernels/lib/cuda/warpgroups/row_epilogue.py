@@ -164,9 +164,8 @@ class RowEpilogue:
         shape: ResultShape,
         lowering: Lowering,
         width: int = WIDTH,
-        run: int | None = None,
     ) -> None:
-        """`width` columns of a thread are neighbours; they begin at sums of multiples of `run` and `width`."""
+        """`width` columns of a thread are neighbours."""
         region = op.epilogue
         self.k, self.element = k, element_of(op.output.type)
         wider = without_limits(region)
@@ -174,7 +173,6 @@ class RowEpilogue:
         self.region = wider or (with_reciprocals(region) if is_half(self.element) else region)
         nest = shape.nest(op, lowering)
         self.columns, self.width = nest.extents[-1], width
-        self.run = self.columns if run is None else run
         first_row, column = shape.leading, shape.leading + len(shape.rows)
         nest = collapse(nest, frozenset({column}), frozenset({first_row, column}))
         self.extents = nest.extents[:-1]
@@ -195,7 +193,7 @@ class RowEpilogue:
         places = [start, *(step * size for step in one.steps[:-1])]
         most = min(self.width, _PIECE // size)
         is_known = one.steps[-1] == 1 and all(isinstance(number, int) for number in (self.columns, *places))
-        count = vector_width(most * size, self.columns * size, self.run * size, *places) // size if is_known else 1
+        count = vector_width(most * size, self.columns * size, *places) // size if is_known else 1
         return {"wide": count > 1, "together": count if 1 < count < most else 0}
 
     def at(self, batch: SSAValue, row: SSAValue) -> list[Value]:

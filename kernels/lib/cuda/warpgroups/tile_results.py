@@ -65,14 +65,6 @@ class RowPlaces(Protocol):
         ...
 
 
-class ColumnPlaces(Protocol):
-    """Which columns of the result the columns of a tile are, group by group."""
-
-    def place(self, column: Value) -> tuple[Value, Index | None]:
-        """The column of the result of the first one of a group, and how many of them exist (None: all)."""
-        ...
-
-
 class _RowsInOrder:
     """Rows of a tile that follow each other in the result."""
 
@@ -100,10 +92,8 @@ class TileResults:
         *,
         in_fragment_order: bool,
         places: RowPlaces | None = None,
-        columns: ColumnPlaces | None = None,
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
-        self.column_places = columns
         self.places = places or _RowsInOrder(k, tile, sizes)
         self._of_rows: SSAValue | None = None  # the column from which on all rows share what they read
         self._columns: dict[int, Value] = {}  # those of a thread's pieces then, by their first sum
@@ -114,7 +104,7 @@ class TileResults:
         self.early = self._early()
         if self.ahead_of_time is not None or 0 < len(self.early) < len(epilogue.extras):
             length, self.ahead = _LATE
-        self.length = max(length if columns is None else 0, self.width)
+        self.length = max(length, self.width)
 
     def _copied_ahead(self) -> ExtraTiles | None:
         """The first extra operand that can be, if the tile is one that has it copied."""
@@ -193,8 +183,7 @@ class TileResults:
     ) -> list[Piece]:
         """Those of both rows of a thread that begin with a sum of its first row."""
         here = self._columns[first] if self._of_rows is work.column else self._column(column, first)
-        here, valid = self._placed(here)
-        second = self.tile.columns // 4
+        valid, second = self._valid(here), self.tile.columns // 4
         return [
             Piece(half * second + first, self._count(first), at, here, valid, is_row)
             for half, (at, is_row) in enumerate(halves)
@@ -236,13 +225,8 @@ class TileResults:
     def write_row(self, accumulators: Value, row: Value, column: Value, batch: Value) -> None:
         """The results of neighbouring columns of a row."""
         at, is_row = self._half(Work(row, column, batch), place(0))
-        here, valid = self._placed(column)
-        piece = Piece(0, self.width, at, here, valid, is_row)
+        piece = Piece(0, self.width, at, column, self._valid(column), is_row)
         self._write(accumulators, self._read(piece, self.epilogue.extras))
-
-    def _placed(self, column: Value) -> tuple[Value, Index | None]:
-        """The column of the result, and how many of a piece exist from there on (None: all)."""
-        return (column, self._valid(column)) if self.column_places is None else self.column_places.place(column)
 
     def _valid(self, column: Value) -> Index | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
