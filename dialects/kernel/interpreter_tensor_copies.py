@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.dialects.kernel.interpreter_memory import Buffer, OutOfBoundsError
-from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT
+from mlirt.dialects.kernel.tensor_copy import BOX_ALIGNMENT, GLOBAL_ALIGNMENT
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.dialects.kernel.transaction_barrier import barrier_of
 from mlirt.dialects.layout import Swizzle
@@ -64,6 +64,11 @@ def start_copies(x: Any, site: Site, type_: TensorMapType, places: Places) -> No
         if start * size % aligned:
             raise OutOfBoundsError(f"{site.where}: element {start} is not aligned to {aligned} bytes")
         coordinates = [int(one[row]) for one in x.coordinates]
+        if coordinates[-1] * size % GLOBAL_ALIGNMENT:
+            raise OutOfBoundsError(
+                f"{site.where}: a box that begins at {coordinates[-1]} of its innermost dimension is not aligned to "
+                f"{GLOBAL_ALIGNMENT} bytes of memory"
+            )
         index, inside = places(tensor, type_, coordinates, [int(one[row]) for one in getattr(x, "offsets", ())])
         data = np.zeros(type_.count, memory.data.dtype)
         at = np.full(int(inside.sum()), lane)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BOX_ALIGNMENT = 128
 """Bytes that a box in shared memory is aligned to."""
+GLOBAL_ALIGNMENT = 16
+"""Bytes that the place in memory is aligned to at which a box begins."""
 
 
 def map_type(value: SSAValue) -> TensorMapType:
@@ -61,7 +63,9 @@ class CopyOp(Instruction):
 class LoadBoxOp(CopyOp):
     """Start to copy the box at some coordinates, outermost first; what lies outside of the tensor becomes zero.
 
-    The barrier's current phase gets the bytes of the whole box. The target is 128-byte aligned (1024 with a swizzle).
+    The barrier's current phase gets the bytes of the whole box. The target is 128-byte aligned (1024 with a swizzle),
+    and a box begins at a multiple of 16 bytes of its innermost dimension: a device calls another start an illegal
+    instruction, so that no box can be moved by single pixels along a line.
 
     Example: `kernel.load_box %map[%i, %j], %tiles[%k], %full[%s] : !kernel.tensor_map<f16, [64, 64], swizzle = 128>,
     memref<4096xf16, "shared">, memref<4xi64, "shared">`

@@ -146,6 +146,12 @@ ARRIVE = """scf.if %first {
       }"""
 WAIT_MMA = "kernel.warpgroup_wait {pending = 0 : i64}"
 MISTAKES = {
+    "a box begins between pieces of 16 bytes": (
+        "%row = arith.muli %k, %warps : index",
+        "%even = arith.muli %k, %warps : index\n%row = arith.addi %even, %1 : index",
+        OutOfBoundsError,
+        "begins at 1 of its innermost dimension is not aligned to 16 bytes",
+    ),
     "tiles are read before they are there": (WAIT_FULL, "", UninitializedReadError, "or waited for"),
     "a stage is filled too early": (WAIT_EMPTY, "", RaceError, "nobody has waited for an earlier copy"),
     "a stage is given back too early": (WAIT_MMA, "", RaceError, "while a matrix unit may still read it"),
