@@ -27,6 +27,7 @@ def load_data():
     arrays = numpy.load({path!r}).items()
     yield {{name: array.astype(TYPES.get(array.dtype.name, array.dtype)) for name, array in arrays}}
 """
+OUT_OF_TIME = "no time was left"
 NARROW = {"int64": "int32", "float64": "float32"}
 """The types that a network of version 8 has for those of a model, which Polygraphy's calibrator wants of its data."""
 
@@ -59,7 +60,7 @@ class Step:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 status = process.wait()
-                log.write("no time was left\n")
+                log.write(f"{OUT_OF_TIME}\n")
         written = all(path.exists() and path.stat().st_size for path in self.files)
         self.outcome = "passed" if status == 0 and written else "failed"
         (self.log.with_suffix(".outcome")).write_text(self.outcome)
@@ -90,7 +91,8 @@ class Step:
     def reason(self) -> str:
         """The line of the log that says why."""
         lines = [line for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        errors = [line for line in lines if "[!]" in line or "Error" in line or "[E]" in line]
+        errors = [line for line in lines if "[!]" in line or "Error:" in line or "[E]" in line]
+        errors += [line for line in lines[-1:] if line == OUT_OF_TIME]
         return (errors or lines or ["nothing was printed"])[-1].strip()[:300]
 
 

@@ -16,10 +16,10 @@ from mlirt.dialects.fused.scalar_builder import Scalars
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, with_dims
-from mlirt.passes.fusion.fuse_pointwise import absorb
+from mlirt.passes.fusion.pointwise_absorption import absorb
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
-_MOST_BODIES = 4
+_MAX_BODIES = 4
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FuseJoinedPartsPass(RulePass):
         found = [_counted(places, axis, length) for places in lists]
         accesses = [AccessAttr.of(one) for one in found if one is not None]
         bodies = _bodies(parts)
-        if len(accesses) < len(found) or len(bodies) > _MOST_BODIES:
+        if len(accesses) < len(found) or len(bodies) > _MAX_BODIES:
             return "the parts are not equally far apart, or differ in too many functions"
         before, after = dims(joined.output.type)[:axis], dims(joined.output.type)[axis + 1 :]
         shape = [*before, len(parts), *([] if length == 1 else [length]), *after]

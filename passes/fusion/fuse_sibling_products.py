@@ -19,7 +19,7 @@ from mlirt.dialects.symbolic import Dim, product, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.fusion.access_composition import identity_access
-from mlirt.passes.fusion.fuse_pointwise import absorb
+from mlirt.passes.fusion.pointwise_absorption import absorb
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 

@@ -56,7 +56,7 @@ TARGETS = frozenset({"cuda"})
 PRIORITY = 9  # where nothing is known of the times, matrix units come first
 
 _THREADS, _WARP = 256, 32
-_MOST_QUERIES = 8
+_MAX_QUERIES = 8
 _BYTES = 16  # of a piece of a row
 _TOGETHER = 4  # keys that a group of lanes has under way
 _PARTS = (1, 2, 4, 8)
@@ -114,7 +114,7 @@ def _rows(op: AttentionOp, lowering: Lowering) -> _Rows | None:
     """How lanes share a row: None where there are many queries, or rows are not made up of whole pieces."""
     element, width, queries = element_of(op.query.type), op.depth, op.queries
     same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
-    if not isinstance(queries, int) or queries > _MOST_QUERIES or not isinstance(width, int) or op.columns != width:
+    if not isinstance(queries, int) or queries > _MAX_QUERIES or not isinstance(width, int) or op.columns != width:
         return None
     if not same or not (is_half(element) or element == f32) or op.score.block.args[0].type != f32:
         return None

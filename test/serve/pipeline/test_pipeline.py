@@ -48,6 +48,11 @@ def written(engine: Engine, lengths: list[int], seed: int = 0) -> list[np.ndarra
     return found
 
 
+def check(found: np.ndarray, expected: np.ndarray) -> None:
+    """Equal but for the rounding of float32, which grows with the largest of the numbers that were summed."""
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+
+
 def test_states_stay_in_their_stages(whole: Engine, plans: list[Path]) -> None:
     lengths = [5, 1, 1, 3]
     with Pipeline(plans, state=states()) as pipeline:
@@ -56,7 +61,7 @@ def test_states_stay_in_their_stages(whole: Engine, plans: list[Path]) -> None:
             given = empty_states() if number == 0 else {}
             found = pipeline.run({"ids": ids(number, lengths[number]), **given})
             assert list(found) == ["logits"]
-            np.testing.assert_allclose(found["logits"], expected, rtol=1e-5, atol=1e-5)
+            check(found["logits"], expected)
 
 
 def test_sequences_are_in_the_stages_at_once(whole: Engine, plans: list[Path]) -> None:
@@ -70,7 +75,7 @@ def test_sequences_are_in_the_stages_at_once(whole: Engine, plans: list[Path]) -
         runs = [[asked(seed, number) for number in range(len(lengths))] for seed in range(4)]
         for seed, futures in enumerate(runs):
             for future, expected in zip(futures, written(whole, lengths, 10 * seed), strict=True):
-                np.testing.assert_allclose(future.result(60)["logits"], expected, rtol=1e-5, atol=1e-5)
+                check(future.result(60)["logits"], expected)
 
 
 def test_a_sequence_that_is_forgotten_begins_anew(plans: list[Path]) -> None:
@@ -91,7 +96,7 @@ def test_a_run_that_fails_in_a_stage_stops_no_other(whole: Engine, plans: list[P
         right = pipeline.submit({"ids": ids(0, 2), **empty_states()}, sequence="right")
         with pytest.raises(InvalidInputError, match="past3"):
             failed.result(60)
-        np.testing.assert_allclose(right.result(60)["logits"], written(whole, [2])[0], rtol=1e-5, atol=1e-5)
+        check(right.result(60)["logits"], written(whole, [2])[0])
 
 
 def test_a_sequence_whose_stages_have_gone_apart_is_refused(whole: Engine, plans: list[Path]) -> None:
@@ -104,7 +109,7 @@ def test_a_sequence_whose_stages_have_gone_apart_is_refused(whole: Engine, plans
             with pytest.raises(UnavailableError, match="an earlier run of the sequence None failed"):
                 pipeline.run({"ids": ids(1, 1)})
         found = pipeline.run({"ids": ids(0, 2), **empty_states()})["logits"]
-        np.testing.assert_allclose(found, written(whole, [2])[0], rtol=1e-5, atol=1e-5)
+        check(found, written(whole, [2])[0])
 
 
 def test_a_run_that_fails_in_the_first_stage_leaves_its_sequence(whole: Engine, plans: list[Path]) -> None:
@@ -113,7 +118,7 @@ def test_a_run_that_fails_in_the_first_stage_leaves_its_sequence(whole: Engine, 
         with pytest.raises(InvalidInputError, match="ids"):
             pipeline.run({"ids": ids(1, 1).astype(np.float32)})
         found = pipeline.run({"ids": ids(1, 1)})["logits"]
-        np.testing.assert_allclose(found, written(whole, [2, 1])[1], rtol=1e-5, atol=1e-5)
+        check(found, written(whole, [2, 1])[1])
 
 
 def test_outputs_may_be_named(whole: Engine, plans: list[Path]) -> None:
@@ -121,7 +126,7 @@ def test_outputs_may_be_named(whole: Engine, plans: list[Path]) -> None:
     with Pipeline(plans, outputs=["logits", "present0"]) as pipeline:
         found, expected = pipeline.run(feeds), whole.run(feeds)
     for name in ("logits", "present0"):
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-5)
+        check(found[name], expected[name])
 
 
 def test_names_that_are_not_there(plans: list[Path]) -> None:
