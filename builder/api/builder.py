@@ -54,6 +54,7 @@ class Builder(EntryPoint, ContextManager):
         network = INetworkDefinition(self.logger, has_implicit_batch=is_implicit)
         network.is_strongly_typed = reports_at_least(10) and bool(flags >> STRONGLY_TYPED_BIT & 1)
         network.error_recorder = self.error_recorder
+        network.made_by = self
         return network
 
     def create_builder_config(self) -> IBuilderConfig:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +13,7 @@ from mlirt.builder.tactics.selection import CALLS
 from mlirt.builder.tactics.tactic_sources import sources_of_mask
 from mlirt.builder.tactics.timing_cache import TimingCache
 from mlirt.builder.tactics.tuning import ROUNDS, this_place
+from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.build_enums import (
     BuilderFlag,
@@ -60,6 +62,12 @@ def _compatibility_level(level: object) -> object:
     return level
 
 
+def _libraries(paths: Sequence[str]) -> Sequence[str]:
+    if paths:
+        raise UnsupportedError(f"plugins_to_serialize: plugins are Python classes, got {list(paths)}")
+    return ()
+
+
 class IBuilderConfig(FixedAttributes, ContextManager):
     """The settings of one build. They are kept as they are made; what they ask for is checked when a network is built.
 
@@ -72,6 +80,8 @@ class IBuilderConfig(FixedAttributes, ContextManager):
     """The most streams beside the caller's that an engine may use, which are none."""
     hardware_compatibility_level = LaterSetting((8, 6), HardwareCompatibilityLevel.NONE, _compatibility_level)
     """AMPERE_PLUS is refused when an engine is built for a GPU: its kernels are for one model of GPU."""
+    plugins_to_serialize = LaterSetting((8, 6), (), _libraries)
+    """Shared libraries of plugins that a plan has to carry, of which there are none."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter

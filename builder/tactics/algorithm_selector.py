@@ -34,6 +34,17 @@ class AlgorithmIOInfo:
     dtype: DataType | None
     strides: Dims
 
+    @property
+    def components_per_element(self) -> int:
+        """Channels that lie together as a vector: 1 where there are no vectors."""
+        digits = "".join(letter for letter in self.tensor_format.name.removeprefix("DLA_") if letter.isdigit())
+        return int(digits or 1)
+
+    @property
+    def vectorized_dim(self) -> int:
+        """The dimension whose elements make vectors: the channels, or -1."""
+        return 1 if self.components_per_element > 1 else -1
+
 
 @dataclass(frozen=True)
 class Algorithm:

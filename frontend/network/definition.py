@@ -25,6 +25,7 @@ from mlirt.frontend.network.layers_source import SourceMethods
 from mlirt.frontend.network.layers_suppress import SuppressMethods
 from mlirt.frontend.network.layers_window import WindowMethods
 from mlirt.frontend.network.loops import LoopMethods
+from mlirt.frontend.network.methods import Methods
 from mlirt.frontend.network.tensor import ITensor
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.build_enums import STRONGLY_TYPED_BIT, NetworkDefinitionCreationFlag
@@ -38,6 +39,13 @@ from mlirt.tensorrt.weights import Weights, as_weights
 
 if TYPE_CHECKING:
     from mlirt.tensorrt.weights import Array
+
+if TYPE_CHECKING or reports_at_least(8, 6):
+    from mlirt.frontend.network.layers_later import LaterMethods
+else:
+
+    class LaterMethods(Methods):
+        """No layer came later than the version that is told."""
 
 
 class INetworkDefinition(
@@ -55,6 +63,7 @@ class INetworkDefinition(
     RestMethods,
     PluginMethods,
     SuppressMethods,
+    LaterMethods,
     LoopMethods,
     ConditionalMethods,
     ContextManager,
@@ -70,6 +79,7 @@ class INetworkDefinition(
         self.reporter = Reporter(logger)
         self.graph = NetworkGraph(self.reporter)
         self.is_strongly_typed = False
+        self.made_by: Any = None
         if has_implicit_batch:
             self.graph.make_beside = lambda: WithBatch(self, INetworkDefinition(logger))
         self.fix_attributes()
@@ -88,6 +98,13 @@ class INetworkDefinition(
         def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
             """Whether the network was made with a flag."""
             return bool(self.flags >> flag & 1)
+
+    if reports_at_least(8, 6):
+
+        @property
+        def builder(self) -> Any:
+            """The builder that the network was made with."""
+            return self.made_by
 
     def with_batch(self, max_batch_size: int) -> INetworkDefinition:
         """The network with an explicit batch that stands for this one (mlirt's own, tensorrt-features.md#2.17)."""

@@ -14,6 +14,7 @@ from mlirt.frontend.network.settings import Setting
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.fixed_attributes import FixedAttributes
 from mlirt.tensorrt.layer_enums import LayerType
+from mlirt.tensorrt.reported_version import reports_at_least
 
 if TYPE_CHECKING:
     from mlirt.frontend.network.emitter import LayerEmitter
@@ -40,6 +41,8 @@ class ILayer(FixedAttributes):
     EARLY_INPUTS: ClassVar[int | None] = None
     # Inputs that are shapes.
     SHAPE_INPUTS: ClassVar[tuple[int, ...]] = ()
+    if reports_at_least(8, 6):
+        metadata = Setting[str]("")
 
     def __init__(self, record: LayerRecord) -> None:
         self.record = record

@@ -97,6 +97,12 @@ class OnnxParser(FixedAttributes, ContextManager):
     flags = LaterSetting((8, 6), 0, int)
     """One bit for each `OnnxParserFlag`; instance normalization is a layer of its own with and without it."""
 
+    if reports_at_least(8, 6):
+
+        def get_used_vc_plugin_libraries(self) -> list[str]:
+            """Shared libraries that a version compatible engine would need: none."""
+            return []
+
     def set_flag(self, flag: OnnxParserFlag) -> None:
         self.flags |= 1 << flag
 

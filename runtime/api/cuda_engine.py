@@ -17,7 +17,7 @@ from mlirt.runtime.kept_network import is_refittable
 from mlirt.runtime.loop_layers import loops_as_layers
 from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.size_program import SizeProgram
-from mlirt.tensorrt.build_enums import EngineCapability, ProfilingVerbosity, TacticSource
+from mlirt.tensorrt.build_enums import EngineCapability, HardwareCompatibilityLevel, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import DataType
 from mlirt.tensorrt.deprecation import deprecated
@@ -71,6 +71,18 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
     def counted_profiles(self) -> int:
         """How often each layer counts (mlirt's own)."""
         return 1 if reports_at_least(10) else self.num_optimization_profiles
+
+    if reports_at_least(8, 6):
+
+        @property
+        def num_aux_streams(self) -> int:
+            """How many streams of the caller's a run would use beside that of the call: none."""
+            return 0
+
+        @property
+        def hardware_compatibility_level(self) -> HardwareCompatibilityLevel:
+            """Always NONE: engines are built for one model of GPU, or for a processor."""
+            return HardwareCompatibilityLevel.NONE
 
     @property
     def num_optimization_profiles(self) -> int:

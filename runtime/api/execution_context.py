@@ -27,6 +27,7 @@ from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.data_types import numpy_name
 from mlirt.tensorrt.deprecation import deprecated
 from mlirt.tensorrt.dims import Dims
+from mlirt.tensorrt.reported_version import reports_at_least
 
 if TYPE_CHECKING:
     from mlirt.runtime.api.cuda_engine import ICudaEngine
@@ -284,6 +285,11 @@ class IExecutionContext(ContextSettings, ContextManager):
         if repeated is None or self._ranges() is not None:
             return False
         return repeated.again(self.engine.engine, self._made, addresses)
+
+    if reports_at_least(8, 6):
+
+        def set_aux_streams(self, aux_streams: Sequence[int]) -> None:
+            """Take streams for `ICudaEngine.num_aux_streams`, which is 0: none of them is used."""
 
     def _ranges(self) -> Listener | None:
         return None if self.nvtx_verbosity is ProfilingVerbosity.NONE else listener()

@@ -15,6 +15,10 @@ from mlirt.runtime.garbage_collection import rare_collections
 from mlirt.runtime.plan_file import read_plan
 from mlirt.tensorrt.context_manager import ContextManager
 from mlirt.tensorrt.entry_point import EntryPoint
+from mlirt.tensorrt.later_settings import LaterSetting
+from mlirt.tensorrt.logger import ILogger
+from mlirt.tensorrt.reported_version import reports_at_least
+from mlirt.tensorrt.run_enums import TempfileControlFlag
 
 # TensorRT's words for it (tensorrt-features.md#31.1); 35 is CUDA's number for a driver that is missing or too old.
 _NO_DRIVER = (
@@ -22,11 +26,30 @@ _NO_DRIVER = (
     "http://docs.nvidia.com/cuda/cuda-installation-guide-linux/index.html"
 )
 
+_ALL_FILES = 1 << TempfileControlFlag.ALLOW_IN_MEMORY_FILES | 1 << TempfileControlFlag.ALLOW_TEMPORARY_FILES
+
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 
 class Runtime(EntryPoint, ContextManager):
     """The way from a plan to an engine."""
+
+    temporary_directory = LaterSetting((8, 6), None, str)
+    """Where temporary files may lie, of which none is made."""
+    tempfile_control_flags = LaterSetting((8, 6), _ALL_FILES, int)
+    """One bit for each `TempfileControlFlag`."""
+    engine_host_code_allowed = LaterSetting((8, 6), False, bool)
+    """Whether plans may have code for the host, which is checked as they are opened."""
+
+    def __init__(self, logger: ILogger) -> None:
+        self._later: dict[str, object] = {}
+        super().__init__(logger)
+
+    if reports_at_least(8, 6):
+
+        def load_runtime(self, path: str) -> None:
+            """Not supported: plans of other versions are to be built again."""
+            raise UnsupportedError(f"load_runtime({path!r}): there is no lean runtime; build the plan again")
 
     @property
     def num_DLA_cores(self) -> int:

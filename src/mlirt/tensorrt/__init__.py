@@ -249,18 +249,23 @@ _RENAMED = {
     "IAlgorithmContext": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmContext"),
     "IAlgorithmSelector": ("mlirt.builder.tactics.algorithm_selector", "AlgorithmSelector"),
 }
+_LATER_LAYERS = "mlirt.frontend.network.layers_later"
 # Names of later versions, which programs look for to know what they may do.
 _LATER = {
-    "bfloat16": ("aliases", (10,)),
-    "int64": ("aliases", (10,)),
-    "fp8": ("aliases", (8, 6)),
-    "HardwareCompatibilityLevel": ("build_enums", (8, 6)),
-    "OnnxParserFlag": ("build_enums", (8, 6)),
+    "bfloat16": ("mlirt.tensorrt.aliases", (10,)),
+    "int64": ("mlirt.tensorrt.aliases", (10,)),
+    "fp8": ("mlirt.tensorrt.aliases", (8, 6)),
+    "HardwareCompatibilityLevel": ("mlirt.tensorrt.build_enums", (8, 6)),
+    "OnnxParserFlag": ("mlirt.tensorrt.build_enums", (8, 6)),
+    "TempfileControlFlag": ("mlirt.tensorrt.run_enums", (8, 6)),
+    "ICastLayer": (_LATER_LAYERS, (8, 6)),
+    "INormalizationLayer": (_LATER_LAYERS, (8, 6)),
+    "IReverseSequenceLayer": (_LATER_LAYERS, (8, 6)),
 }
 _PLACES = {
     **{name: (home, name) for home, names in _HOMES.items() for name in names.split()},
     **_RENAMED,
-    **{name: (f"mlirt.tensorrt.{home}", name) for name, (home, since) in _LATER.items() if reports_at_least(*since)},
+    **{name: (home, name) for name, (home, since) in _LATER.items() if reports_at_least(*since)},
 }
 
 __all__ = [

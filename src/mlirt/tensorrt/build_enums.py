@@ -57,6 +57,8 @@ class MemoryPoolType(Enumeration):
     DLA_MANAGED_SRAM = 1
     DLA_LOCAL_DRAM = 2
     DLA_GLOBAL_DRAM = 3
+    if _IS_86:
+        TACTIC_DRAM = 4
 
 
 class TacticSource(Enumeration):

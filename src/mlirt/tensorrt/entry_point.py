@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.gpu_allocator import IGpuAllocator
 from mlirt.tensorrt.logger import ILogger
+from mlirt.tensorrt.reported_version import reports_at_least
 from mlirt.tensorrt.reporting import Reporter, Reporting
+
+if TYPE_CHECKING:
+    from mlirt.tensorrt.plugins.registry import IPluginRegistry
 
 
 class EntryPoint(Reporting):
@@ -21,6 +27,14 @@ class EntryPoint(Reporting):
     @property
     def logger(self) -> ILogger:
         return self.reporter.logger
+
+    if reports_at_least(8, 6):
+
+        def get_plugin_registry(self) -> IPluginRegistry:
+            """The registry of all plugins, which engines and builders share."""
+            from mlirt.tensorrt.plugins.registry import get_plugin_registry
+
+            return get_plugin_registry()
 
     @property
     def gpu_allocator(self) -> IGpuAllocator | None:

@@ -1,6 +1,9 @@
-"""The enumerations that layers of a network take: kinds, modes, directions (TensorRT 8.5's names and numbers)."""
+"""The enumerations that layers of a network take: kinds, modes, directions (TensorRT 8.5's names and numbers,
+and those of 8.6 where that is told).
+"""
 
 from mlirt.tensorrt.enumeration import Enumeration
+from mlirt.tensorrt.reported_version import reports_at_least
 
 
 class LayerType(Enumeration):
@@ -51,6 +54,10 @@ class LayerType(Enumeration):
     NON_ZERO = 42
     GRID_SAMPLE = 43
     NMS = 44
+    if reports_at_least(8, 6):
+        REVERSE_SEQUENCE = 45
+        NORMALIZATION = 46
+        CAST = 47
 
 
 class ActivationType(Enumeration):
@@ -115,6 +122,8 @@ class UnaryOperation(Enumeration):
     NOT = 20
     SIGN = 21
     ROUND = 22
+    if reports_at_least(8, 6):
+        ISINF = 23
 
 
 class PoolingType(Enumeration):

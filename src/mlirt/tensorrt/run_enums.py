@@ -35,6 +35,13 @@ class TensorFormat(Enumeration):
     HWC16 = 11
 
 
+class TempfileControlFlag(Enumeration):
+    """Which files a runtime may make, of which this one makes none."""
+
+    ALLOW_IN_MEMORY_FILES = 0
+    ALLOW_TEMPORARY_FILES = 1
+
+
 class LayerInformationFormat(Enumeration):
     """How an inspector writes."""
 

@@ -10,6 +10,7 @@ from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.argument_types import expect
 from mlirt.tensorrt.error_recorder import IErrorRecorder
 from mlirt.tensorrt.plugins.fields import PluginFieldCollection
+from mlirt.tensorrt.reported_version import reports_at_least
 
 
 class IPluginCreatorInterface:
@@ -101,6 +102,12 @@ class IPluginRegistry:
     def load_library(self, plugin_path: str) -> None:
         """Not supported: plugins are written in Python."""
         raise UnsupportedError(f"load_library({plugin_path!r}): plugins are Python classes; register their creators")
+
+    if reports_at_least(8, 6):
+
+        def deregister_library(self, handle: object) -> None:
+            """Not supported, as `load_library`."""
+            raise UnsupportedError("deregister_library(): plugins are Python classes; deregister their creators")
 
 
 _REGISTRY = IPluginRegistry()
