@@ -54,7 +54,7 @@ class SinkViewsPass(RulePass):
             return None
         if not all(isinstance(use.operation, ReductionOp | PointwiseOp) for use in view.output.uses):
             return "not all that reads the view can do the conversion"
-        if _narrows_again(view.output):
+        if _narrows_again(view.output, dims(view.input.type)):
             return "what reads the view ends in the narrow type"
         shape = dims(view.output.type)
         narrow = m.insert(ViewOp(conversion.inputs[0], with_dims(conversion.inputs[0].type, shape)))
@@ -64,7 +64,7 @@ class SinkViewsPass(RulePass):
     @rule(op(ViewOp, op(PointwiseOp).named("move")).named("view"))
     def move(self, m: Match, view: ViewOp, move: PointwiseOp) -> Outcome:
         places = unit_view(dims(view.output.type), dims(view.input.type))
-        if places is None or not is_identity(move.body) or move.inputs[0] is view.input:
+        if places is None or not is_identity(move.body):
             return None
         access = AccessAttr.of([substitute(index, places) for index in move.access.data[0].indices()])
         return m.insert(PointwiseOp(list(move.inputs), [access], [view.output.type], move.detach_region(move.body)))
@@ -82,7 +82,7 @@ class SinkViewsPass(RulePass):
         places = unit_view(before, after)
         joins = places is None and all(isinstance(view.input.owner, PointwiseOp) for view in sources.values())
         places = joining_view(before, after) if joins else places
-        if _only_widens(reader) and (not joins or places is None) and not _narrows_again(reader.outputs[0]):
+        if _only_widens(reader) and (not joins or places is None) and not _narrows_again(reader.outputs[0], before):
             return "it is a conversion that the view's readers may do"
         pairs = zip(reader.inputs, reader.access, strict=True)
         reads = [_read_before(*pair, sources, before, places) for pair in pairs]
@@ -103,12 +103,18 @@ def _only_widens(op: PointwiseOp) -> bool:
     return is_elementwise(op.access.data[0], dims(op.outputs[0].type))
 
 
-def _narrows_again(value: SSAValue) -> bool:
-    """Whether all that a wide tensor is read for is a chain of bodies that ends in halves, which an epilogue can be."""
+def _narrows_again(value: SSAValue, before: tuple[Dim, ...]) -> bool:
+    """Whether all that a wide tensor behind a view is read for is a chain of bodies that ends in halves, which an
+    epilogue can be, and can be computed on the dimensions `before` the view.
+    """
+    places = unit_view(before, dims(value.type))
     while not is_half(element_of(value.type)):
         readers = {use.operation for use in value.uses}
         reader = next(iter(readers), None)
         if len(readers) != 1 or not isinstance(reader, PointwiseOp) or len(reader.outputs) != 1:
+            return False
+        others = [pair for pair in zip(reader.inputs, reader.access, strict=True) if pair[0] is not value]
+        if any(_read_before(*pair, {}, before, places) is None for pair in others):
             return False
         value = reader.outputs[0]
     return True

@@ -182,3 +182,35 @@ func.func @narrow_again(%x: tensor<4x8xf16>, %w: tensor<8x16xf16>, %b: tensor<1x
   }
   func.return %y : tensor<4x16x1x1xf16>
 }
+
+// -----
+
+// Where another operand keeps the chain behind the view, its conversion stays there as well.
+// CHECK-LABEL: @narrow_again_with_another
+// CHECK: [[C:%.*]] = fused.matmul {{.*}} -> tensor<4x16xf16>
+// CHECK: [[V:%.*]] = fused.view [[C]] : (tensor<4x16xf16>) -> tensor<4x2x8xf16>
+// CHECK: fused.pointwise [[V]] {{.*}} : (tensor<4x2x8xf16>) -> tensor<4x2x8xf32>
+func.func @narrow_again_with_another(%x: tensor<4x8xf16>, %w: tensor<8x16xf16>, %b: tensor<4x2x8xf32>) -> tensor<4x2x8xf16> {
+  %c = fused.matmul %x, %w : (tensor<4x8xf16>, tensor<8x16xf16>) -> tensor<4x16xf16> {
+  ^bb0(%acc: f32):
+    %n = arith.truncf %acc : f32 to f16
+    fused.yield %n : f16
+  }
+  %v = fused.view %c : (tensor<4x16xf16>) -> tensor<4x2x8xf16>
+  %p = fused.pointwise %v {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<4x2x8xf16>) -> tensor<4x2x8xf32> {
+  ^bb0(%a: f16):
+    %e = arith.extf %a : f16 to f32
+    fused.yield %e : f32
+  }
+  %s = fused.pointwise %p, %b {access = [#fused.access<["d0", "d1", "d2"]>, #fused.access<["d0", "d1", "d2"]>]} : (tensor<4x2x8xf32>, tensor<4x2x8xf32>) -> tensor<4x2x8xf32> {
+  ^bb0(%a: f32, %e: f32):
+    %d = arith.addf %a, %e : f32
+    fused.yield %d : f32
+  }
+  %y = fused.pointwise %s {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<4x2x8xf32>) -> tensor<4x2x8xf16> {
+  ^bb0(%a: f32):
+    %e = arith.truncf %a : f32 to f16
+    fused.yield %e : f16
+  }
+  func.return %y : tensor<4x2x8xf16>
+}
