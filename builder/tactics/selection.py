@@ -71,8 +71,16 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
     block = entry_function(module).body.block
     known, bounds = typical_values(block), named_bounds(block)
     first = {op: site.candidates[0].name for site in sites for op in site.ops}  # without limits
+    lowerings: dict[Operation, _Lowering] = {}
+
+    def lowering_of(site: Site) -> _Lowering:
+        """The same for a site of which ways were left out."""
+        if site.ops[0] not in lowerings:
+            lowerings[site.ops[0]] = _Lowering(site, ctx, target, known)
+        return lowerings[site.ops[0]]
+
     if tuning.workspace is not None:
-        limited = [_small_enough(site, tuning.workspace, ctx, target, known) for site in sites]
+        limited = [_small_enough(site, tuning.workspace, lowering_of(site)) for site in sites]
         if any(len(one.candidates) < len(site.candidates) for one, site in zip(limited, sites, strict=True)):
             report(_INSUFFICIENT, 0, 1)
         sites = limited
@@ -92,7 +100,7 @@ def select_tactics(module: ModuleOp, ctx: RtContext, target: Target, tuning: Tun
             watcher.measured(site.ops, times)
         offered, lowers = _offered(site, times), None
         if tuning.selector is not None:
-            lowers = _Lowering(site, ctx, target, known)
+            lowers = lowering_of(site)
             offered = _described(site, offered, lowers, known)
         for op in site.ops:
             taken[op] = _selected(tuning, contexts[op], offered, lowers)
@@ -213,10 +221,13 @@ def _described(
     return [one for one in shown if one.name in priced or not lowers.declines(one.name)] or shown
 
 
-def _small_enough(site: Site, limit: int, ctx: RtContext, target: Target, known: Mapping[str, int]) -> Site:
-    """The site with the ways that take no more memory beside the tensors; raises `CompileError` where there is none."""
+def _small_enough(site: Site, limit: int, lowers: _Lowering) -> Site:
+    """The site with the ways that take no more memory beside the tensors; raises `CompileError` where there is none.
+
+    Where no way lowers the op alone, all are taken to need nothing.
+    """
     names = [one.name for one in site.candidates]
-    sizes = _workspaces(site, names, ctx, target, known)
+    sizes = {name: lowers.bytes_of(name) for name in names if not lowers.declines(name)} or dict.fromkeys(names, 0)
     if min(sizes.values()) > limit:
         raise CompileError(
             f"could not find any implementation for node {name_of(site.ops[0])}: the smallest workspace of "
@@ -225,18 +236,6 @@ def _small_enough(site: Site, limit: int, ctx: RtContext, target: Target, known:
         )
     fit = tuple(one for one in site.candidates if sizes.get(one.name, limit + 1) <= limit)
     return replace(site, candidates=fit)
-
-
-def _workspaces(
-    site: Site, names: Sequence[str], ctx: RtContext, target: Target, known: Mapping[str, int]
-) -> dict[str, int]:
-    """The bytes beside the tensors by the names of those candidates that lower the op; tactics without estimates say
-    only by trying whether they do. Zero for all where the op is free, or is not lowered alone.
-    """
-    from mlirt.builder.tactics.trial import trials
-
-    made = trials(site.ops[0], [] if site.free else names, ctx, target, known)
-    return {trial.candidate: trial.workspace for trial in made} or dict.fromkeys(names, 0)
 
 
 def _selected(

@@ -49,6 +49,12 @@ class INormalizationLayer(ILayer):
         x, axes = ir.input(0), axes_in(self.axes)
         if not axes or axes[-1] >= rank(x.type):
             raise InvalidModelError(f"{self.name}: axes {axes} are none of a tensor of {rank(x.type)} dimensions")
+        for index, role in ((1, "scale"), (2, "bias")):
+            if rank(ir.input(index).type) != rank(x.type):
+                raise InvalidModelError(
+                    f"{self.name}: the {role} has {rank(ir.input(index).type)} dimensions, expected {rank(x.type)}, as "
+                    "many as the input"
+                )
         if self.num_groups == 1:
             return ir.by_importer(lambda net, given: self._normalized(net, given, axes))
         channels = dims(x.type)[1] if rank(x.type) > 2 else 0

@@ -16,7 +16,7 @@ from mlirt.dialects.fused.scalar_builder import Scalars
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, with_dims
-from mlirt.passes.fusion.pointwise_absorption import absorb
+from mlirt.passes.fusion.access_composition import compose
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 _MAX_BODIES = 4
@@ -47,39 +47,44 @@ class FuseJoinedPartsPass(RulePass):
     @rule(op(ConcatOp).named("joined"))
     def count(self, m: Match, joined: ConcatOp) -> Outcome:
         parts = [value.owner for value in joined.inputs if isinstance(value.owner, PointwiseOp)]
-        for one in parts:
-            _take_move(one)
         if len(parts) < max(2, len(joined.inputs)) or not all(map(_is_simple, parts)):
             return "not all parts are functions of each element that it alone reads"
-        axis, first = joined.axis.value.data, parts[0]
-        same = all(list(one.inputs) == list(first.inputs) for one in parts)
-        if not same or any(dims(one.outputs[0].type) != dims(first.outputs[0].type) for one in parts):
+        axis, lengths = joined.axis.value.data, [dims(one.outputs[0].type) for one in parts]
+        reads = [[_behind_moves(*pair) for pair in zip(one.inputs, one.access, strict=True)] for one in parts]
+        inputs = [read.value for read in reads[0]]
+        if any([read.value for read in one] != inputs for one in reads) or any(one != lengths[0] for one in lengths):
             return "the parts are of several lengths, or read different tensors"
-        length = dims(first.outputs[0].type)[axis]
-        lists = [[one.access.data[k].indices() for one in parts] for k in range(len(first.inputs))]
-        found = [_counted(places, axis, length) for places in lists]
+        length = lengths[0][axis]
+        operands = [[one[k].access.indices() for one in reads] for k in range(len(inputs))]
+        found = [_counted(places, axis, lengths[0]) for places in operands]
         accesses = [AccessAttr.of(one) for one in found if one is not None]
         bodies = _bodies(parts)
         if len(accesses) < len(found) or len(bodies) > _MAX_BODIES:
             return "the parts are not equally far apart, or differ in too many functions"
-        before, after = dims(joined.output.type)[:axis], dims(joined.output.type)[axis + 1 :]
+        before, after = lengths[0][:axis], lengths[0][axis + 1 :]
         shape = [*before, len(parts), *([] if length == 1 else [length]), *after]
-        body = _selected(parts, axis)
-        made = PointwiseOp(list(first.inputs), accesses, [with_dims(joined.output.type, shape)], body)
-        m.insert(made, *parts, joined)
-        m.drop(*parts)
+        result, body = with_dims(joined.output.type, shape), _selected(parts, bodies, axis)
+        moves = [move for one in reads for read in one for move in read.moves]
+        made = m.insert(PointwiseOp(inputs, accesses, [result], body), *moves, *parts, joined)
+        m.drop(*moves, *parts)
         return made if length == 1 else m.insert(ViewOp(made.outputs[0], joined.output.type))
 
 
-def _take_move(part: PointwiseOp) -> None:
-    """Let a part read what a slice or transpose in front of it reads, that it alone has."""
-    while True:
-        producers = [value.owner for value in part.inputs if value.has_one_use()]
-        moves = [one for one in producers if isinstance(one, PointwiseOp) and is_identity(one.body)]
-        near = next((one for one in moves if one.parent is part.parent), None)
-        if near is None:
-            return
-        absorb(near, part)
+@dataclass(frozen=True)
+class _Read:
+    """What a part reads, and where, once the slices and transposes in front of it that it alone has are gone."""
+
+    value: SSAValue
+    access: AccessAttr
+    moves: tuple[PointwiseOp, ...] = ()
+
+
+def _behind_moves(value: SSAValue, access: AccessAttr) -> _Read:
+    move = value.owner
+    if not isinstance(move, PointwiseOp) or not is_identity(move.body) or not value.has_one_use():
+        return _Read(value, access)
+    found = _behind_moves(move.inputs[0], compose(move.access.data[0], access))
+    return _Read(found.value, found.access, (*found.moves, move))
 
 
 def _is_simple(part: PointwiseOp) -> bool:
@@ -87,21 +92,17 @@ def _is_simple(part: PointwiseOp) -> bool:
     return alone and not any(isinstance(inner, IndexOp) for inner in part.body.block.ops)
 
 
-def _counted(places: Sequence[Sequence[Dim]], axis: int, length: Dim) -> list[Dim] | None:
+def _counted(places: Sequence[Sequence[Dim]], axis: int, lengths: Sequence[Dim]) -> list[Dim] | None:
     """One access of all parts, whose number is the iteration dimension `axis`; None where they lie at no rate."""
-    rank_, found = 1 + max([axis, *(int(n[1:]) for p in places for i in p for n in _dims_in(i))]), list[Dim]()
-    inner: Dim = 0 if length == 1 else iteration(axis + 1)
-    moved = {f"d{k}": iteration(k if k < axis else k + (length != 1)) for k in range(rank_)} | {f"d{axis}": inner}
+    has_inner, found = lengths[axis] != 1, list[Dim]()
+    moved = {f"d{k}": iteration(k if k < axis else k + has_inner) for k in range(len(lengths))}
+    moved[f"d{axis}"] = iteration(axis + 1) if has_inner else 0
     for indices in zip(*places, strict=True):
         step = indices[1] - indices[0]
-        if _dims_in(step) or any(one != indices[0] + step * k for k, one in enumerate(indices)):
+        if symbols(step) & moved.keys() or any(one != indices[0] + step * k for k, one in enumerate(indices)):
             return None
         found.append(substitute(indices[0], moved) + step * iteration(axis))
     return found
-
-
-def _dims_in(index: Dim) -> list[str]:
-    return [name for name in symbols(index) if name[0] == "d" and name[1:].isdigit()]
 
 
 def _bodies(parts: Sequence[PointwiseOp]) -> list[Region]:
@@ -113,17 +114,16 @@ def _bodies(parts: Sequence[PointwiseOp]) -> list[Region]:
     return found
 
 
-def _selected(parts: Sequence[PointwiseOp], axis: int) -> Region:
-    """The function of the part whose number is the position along `axis`."""
+def _selected(parts: Sequence[PointwiseOp], bodies: Sequence[Region], axis: int) -> Region:
+    """The function of the part whose number is the position along `axis`, of functions that differ."""
     region = scalar_region([value.type for value in parts[0].body.block.args])
-    block, different = region.block, _bodies(parts)
+    block = region.block
     scalars = Scalars(block, IntegerType(32))
-    values: list[SSAValue] = [copy_region(body, block.args, block.add_op)[0] for body in different]
-    result = values[0]
-    number = scalars.index(axis) if len(different) > 1 else None
+    result, *others = [copy_region(body, block.args, block.add_op)[0] for body in bodies]
+    number = scalars.index(axis) if others else None
     for place, one in enumerate(parts):
-        value = next(v for body, v in zip(different, values, strict=True) if one.body.is_structurally_equivalent(body))
-        if number is not None and value is not values[0]:
-            result = scalars.select(scalars.compare("eq", number, scalars.constant(place)), value, result)
+        for body, value in zip(bodies[1:], others, strict=True):
+            if number is not None and one.body.is_structurally_equivalent(body):
+                result = scalars.select(scalars.compare("eq", number, scalars.constant(place)), value, result)
     block.add_op(YieldOp(operands=[[result]]))
     return region

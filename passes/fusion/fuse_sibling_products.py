@@ -71,7 +71,7 @@ class FuseSiblingProductsPass(RulePass):
         if not self.few_rows or not _has_few_rows(first):
             return "it has many rows, or its matrix is not one constant"
         siblings = m.analysis(_families_of_few_rows).get(first)
-        if siblings is None:
+        if siblings is None or any(one.parent is None for one in siblings):  # attention's have been joined before
             return None
         made = _joined(m, siblings)
         slices = [_slice(m, made, one.output, start) for one, start in _with_starts(siblings)]

@@ -101,6 +101,11 @@ given = [network.add_input(name, trt.float32, (2, 6, 3)) for name in "abc"]
 wrong = network.add_normalization(*given, 0)
 network.mark_output(wrong.get_output(0))
 assert trt.Builder(logger).build_serialized_network(network, config) is None
+network = builder.create_network(1)
+given = [network.add_input(name, trt.float32, shape) for name, shape in (("a", (2, 6, 3)), ("s", (6,)), ("b", (6,)))]
+flat = network.add_normalization(*given, 0b100)
+network.mark_output(flat.get_output(0))
+assert builder.build_serialized_network(network, config) is None
 print("as in 8.6")
 """
 EARLIER = """
