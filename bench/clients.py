@@ -42,7 +42,8 @@ def main() -> int:
     end = time.monotonic() + options.seconds
     parts = set(options.parts.split(","))
     folders = sorted(p.parent for p in options.models.glob("*/model.onnx")) if options.models else []
-    folders = sorted((f for f in folders if re.search(options.only, f.name)), key=lambda f: _size(f / "model.onnx"))
+    folders = [folder for folder in folders if re.search(options.only, folder.name)]
+    folders.sort(key=lambda folder: _size(folder / "model.onnx"), reverse=True)  # the longest chains first
     chains = [model_steps(folder.resolve(), out, parts, options.level) for folder in folders]
     if "onnx" in parts:
         chains[:0] = onnx_steps(out, options.processes, options.onnx_data)

@@ -17,6 +17,8 @@ _FIELDS = {"FP32": "Float", "FP16": "Half"}
 """How TensorRT calls types of weights."""
 _TYPES = {"float32": "FP32", "float16": "FP16", "bfloat16": "BF16", "bool": "Bool", "float64": "FP64"}
 _VECTORS = {"FP16": 8}
+_CHANNEL_MAJOR = ("FP32", "FP16", "Int8")
+"""The types whose tensors TensorRT has with channels last."""
 _WIDTHS = {2: "Two", 4: "Four", 16: "Sixteen", 32: "Thirty-two"}
 _BLOCKS = {2: ("FP16",), 4: ("FP32", "FP16", "Int8"), 16: ("FP16",), 32: ("FP32", "FP16", "Int8")}
 """The widths of vectors for which TensorRT has a format."""
@@ -137,7 +139,7 @@ def _format(record: Record) -> str:
     """
     kind, order = _type(record), str(record.get("format", "row major linear"))
     shape = [length if isinstance(length, int) else -1 for length in _items(record.get("shape"))]
-    if order == "channels last":
+    if order == "channels last" and kind in _CHANNEL_MAJOR:
         vector = _VECTORS.get(kind, 0)
         is_whole = vector and len(shape) > 1 and shape[1] % vector == 0
         return f"Channel major {kind} format" + (f" where channel % {vector} == 0" if is_whole else "")

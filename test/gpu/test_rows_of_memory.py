@@ -32,14 +32,20 @@ def test_weights_take_as_much_as_in_the_plan() -> None:
     plan = products_plan(logger, 1, widths)
     assert len(plan) > 128 * MIB
     opened(plan, logger)  # what the process has once is there now
-    attempts = [taken for _ in range(12) if (taken := taken_by(lambda: opened(plan, logger))) is not None]
-    if not attempts:
-        pytest.skip("other processes allocate memory of this device all the time")
+    attempts = attempts_at(lambda: opened(plan, logger))
     size = pytest.approx(len(plan), rel=0.1)
     assert any(taken == size and abs(left) < 16 * MIB for taken, left in attempts), attempts
     x = np.random.default_rng(1).standard_normal((1, 4096)).astype(np.float32)
     found = opened(plan, logger).engine.run({"x": x})["y"]
     np.testing.assert_allclose(found, products(x, widths), rtol=1e-3, atol=1e-3)
+
+
+def attempts_at(make: Callable[[], object]) -> list[tuple[int, int]]:
+    """What `taken_by` finds, as often as no other process disturbs it."""
+    attempts = [taken for _ in range(12) if (taken := taken_by(make)) is not None]
+    if not attempts:
+        pytest.skip("other processes allocate memory of this device all the time")
+    return attempts
 
 
 def taken_by(make: Callable[[], object]) -> tuple[int, int] | None:
@@ -80,16 +86,19 @@ def test_contexts_take_memory_that_can_be_shared() -> None:
     engine = opened(products_plan(logger, ROWS, WIDTHS), logger)
     size = engine.device_memory_size
     assert size > 48 * MIB
-    before = in_use()
-    own = engine.create_execution_context()
-    assert size - 2 * MIB <= in_use() - before <= size + 16 * MIB
-    check_run(arrays, own, 1)
-    del own
-    block, again = arrays.driver.allocate(size), in_use()
-    contexts = [engine.create_execution_context_without_device_memory() for _ in range(3)]
-    for context in contexts:
-        context.device_memory = block
-    for seed, context in enumerate([*contexts, *contexts]):
-        check_run(arrays, context, seed)
-    assert in_use() - again < size
+    check_run(arrays, engine.create_execution_context(), 1)  # what the process has once is there now
+    own = attempts_at(engine.create_execution_context)
+    assert any(size - 2 * MIB <= taken <= size + 16 * MIB for taken, _ in own), (size, own)
+    block = arrays.driver.allocate(size)
+
+    def contexts_that_share() -> list[trt.IExecutionContext]:
+        contexts = [engine.create_execution_context_without_device_memory() for _ in range(3)]
+        for context in contexts:
+            context.device_memory = block
+        for seed, context in enumerate([*contexts, *contexts]):
+            check_run(arrays, context, seed)
+        return contexts
+
+    shared = attempts_at(contexts_that_share)
+    assert any(taken < size for taken, _ in shared), (size, shared)
     arrays.driver.free(block)
