@@ -63,6 +63,8 @@ _AT_ONCE = 1 << 18
 """Threads whose numbers are computed together."""
 MAX_WORK = 1 << 30
 """How many numbers following a launch may take, all ops and threads together."""
+_OVERHEAD = 1 << 12
+"""So many numbers take as long as an op by itself: a loop of few threads and many iterations takes its time, too."""
 
 
 class TooMuchWork(Exception):
@@ -150,7 +152,7 @@ class LaunchReader:
         return _anything(of.type) if found is None else found
 
     def _set(self, value: SSAValue, interval: Interval) -> None:
-        self._work += interval.size
+        self._work += interval.size + _OVERHEAD
         if self._work > self._most:
             raise TooMuchWork
         self.values[value] = interval if self._fits(value.type, interval) else _anything(value.type)

@@ -295,3 +295,9 @@ def test_longer_loops_and_larger_grids_are_no_more_work() -> None:
 def test_launches_that_are_too_large_are_not_followed() -> None:
     with pytest.raises(TooMuchWork):
         LaunchReader(parse_kernel(PERSISTENT), {1: 4000, 2: 32}, (4,), 1000)
+
+
+def test_many_iterations_of_few_threads_take_time_too() -> None:
+    """As an op by itself does, however few numbers it computes."""
+    with pytest.raises(TooMuchWork):
+        LaunchReader(parse_kernel(PERSISTENT), {1: 1 << 16, 2: 32}, (1,), 1 << 25)
