@@ -45,12 +45,14 @@ BASE_QUESTIONS = BertSizes(length=384)
 LARGE_QUESTIONS = BertSizes(layers=24, width=1024, heads=16, hidden=4096, length=384)
 
 
-def bert_questions(batch: int | str = "batch", seed: int = 0, sizes: BertSizes = BASE_QUESTIONS) -> onnx.ModelProto:
+def bert_questions(
+    batch: int | str = "batch", seed: int = 0, sizes: BertSizes = BASE_QUESTIONS, length: str = ""
+) -> onnx.ModelProto:
     """Token ids, mask and segment ids [batch, length] to the scores of an answer's first and last token.
 
-    The output `logits` is [batch, length, 2].
+    The output `logits` is [batch, length, 2]. `length` is the name of an open dimension, in place of `sizes.length`.
     """
-    write = BertWriter(seed, sizes)
+    write = BertWriter(seed, sizes, bool(length))
     mask = write.mask()
     x = write.embeddings()
     for layer in range(sizes.layers):
@@ -59,16 +61,18 @@ def bert_questions(batch: int | str = "batch", seed: int = 0, sizes: BertSizes =
     write.node(
         "Add", [write.node("MatMul", [x, write.normal("questions.weight", (sizes.width, 2), 0.1)]), bias], "logits"
     )
-    inputs = [integers(name, batch, sizes.length) for name in ("input_ids", "attention_mask", "token_type_ids")]
-    return write.model("bert_questions", inputs, [floats("logits", batch, sizes.length, 2)])
+    tokens = length or sizes.length
+    inputs = [integers(name, batch, tokens) for name in ("input_ids", "attention_mask", "token_type_ids")]
+    return write.model("bert_questions", inputs, [floats("logits", batch, tokens, 2)])
 
 
 class BertWriter(GraphWriter):
     """Adds the parts of a BERT encoder."""
 
-    def __init__(self, seed: int, sizes: BertSizes) -> None:
+    def __init__(self, seed: int, sizes: BertSizes, is_open: bool = False) -> None:
+        """`is_open`: whether sentences are as long as what a run is given, in place of `sizes.length`."""
         super().__init__(seed)
-        self._sizes = sizes
+        self._sizes, self._is_open = sizes, is_open
 
     def mask(self) -> str:
         """What is added to scores: 0 for tokens, a large negative number for padding; [batch, 1, 1, length]."""
@@ -82,12 +86,19 @@ class BertWriter(GraphWriter):
         sizes = self._sizes
         tables = {"words": sizes.vocabulary, "positions": sizes.positions, "segments": 2}
         weights = {name: self.normal(f"{name}.weight", (rows, sizes.width), 0.02) for name, rows in tables.items()}
-        places = self.constant("places", np.arange(sizes.length, dtype=np.int64)[None])
         words = self.node("Gather", [weights["words"], "input_ids"])
         segments = self.node("Gather", [weights["segments"], "token_type_ids"])
         sums = self.node("Add", [words, segments])
-        sums = self.node("Add", [sums, self.node("Gather", [weights["positions"], places])])
-        return self.normalized(sums, "norm")
+        return self.normalized(self.node("Add", [sums, self._positions(weights["positions"])]), "norm")
+
+    def _positions(self, table: str) -> str:
+        """The first rows of the table, as many as there are tokens."""
+        if not self._is_open:
+            places = self.constant("places", np.arange(self._sizes.length, dtype=np.int64)[None])
+            return self.node("Gather", [table, places])
+        zero, one, two = (self.constant(f"number_{n}", np.array([n], np.int64)) for n in range(3))
+        tokens = self.node("Slice", [self.node("Shape", ["input_ids"]), one, two])
+        return self.node("Slice", [table, zero, tokens, zero])
 
     def layer(self, x: str, mask: str, name: str, output: str = "") -> str:
         """Attention and the network of two layers, each added to its input and normalized."""

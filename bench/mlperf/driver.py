@@ -18,8 +18,10 @@ from mlirt.serve.batching.batch_arrays import joined
 from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.signature import Signature
+from mlperf.lengths import joined_by_length, length_of
 from mlperf.samples import SampleLibrary
 from mlperf.systems import Array, Outputs, System
+from mlperf.workloads import Arrays
 
 Complete = Callable[[Sequence[int], Sequence[Array]], None]
 """Tells the load generator the answers of samples: their ids, and the bytes of each."""
@@ -72,12 +74,43 @@ class WholeQueries:
     def _answer(self, ids: Sequence[int], indices: Sequence[int]) -> None:
         try:
             samples = [self._library[index] for index in indices]
-            padded = self._rows if self._is_fixed else len(ids)
-            outputs = self._system.run(joined(samples, len(ids), padded, self._system.host_array))
-            self._complete(ids, answers(outputs, len(ids)))
+            outputs = self._system.run(self._batch(samples, self._rows if self._is_fixed else len(ids)))
+            self._complete(ids, self._answers(outputs, samples))
         except Exception as error:
             self.failure = self.failure or error
             self._complete(ids, [_NOTHING] * len(ids))
+
+    def _batch(self, samples: Sequence[Arrays], rows: int) -> Mapping[str, Array]:
+        return joined(samples, len(samples), rows, self._system.host_array)
+
+    def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> list[Array]:
+        return answers(outputs, len(samples))
+
+
+class QueriesByLength(WholeQueries):
+    """Sorts a query by the lengths of its samples, longest first, so that those of a batch differ little.
+
+    Zeros pad the shorter ones of a batch, to a length that `padded_length` tells; answers are as long as their samples.
+    """
+
+    def __init__(self, library: SampleLibrary, system: System, complete: Complete, rows: int, most: int) -> None:
+        """`most`: the longest that a batch may be."""
+        super().__init__(library, system, complete, rows, is_fixed=True)
+        self._most = most
+
+    def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
+        order = sorted(range(len(ids)), key=lambda k: length_of(self._library[indices[k]]), reverse=True)
+        super().issue([ids[k] for k in order], [indices[k] for k in order])
+
+    def _batch(self, samples: Sequence[Arrays], rows: int) -> Mapping[str, Array]:
+        return joined_by_length(samples, rows, self._most, self._system.host_array)
+
+    def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> list[Array]:
+        lengths = map(length_of, samples)
+        return [
+            answers({name: array[k : k + 1, :length] for name, array in outputs.items()}, 1)[0]
+            for k, length in enumerate(lengths)
+        ]
 
 
 class GatheredQueries:

@@ -29,19 +29,22 @@ def build(request: Request) -> Path:
     if path.exists() and path.stat().st_mtime > request.model.stat().st_mtime:
         return path
     profiles = None
-    if not request.is_fixed:
-        best = max(request.least, request.most // 2)
+    if not request.is_fixed or request.lengths is not None:
+        rows = (request.least, max(request.least, request.most // 2), request.most)
+        lengths = request.lengths or (0, 0, 0)
         inputs = onnx.load(str(request.model), load_external_data=False).graph.input
         profiles = {
-            value.name: [(rows, *_lengths(value)) for rows in (request.least, best, request.most)] for value in inputs
+            value.name: [(count, *_sizes(value, length)) for count, length in zip(rows, lengths, strict=True)]
+            for value in inputs
         }
     source = str(request.model)
     mlirt.compile(source, request.device, request.precision, profiles, heuristic=request.heuristic).save(path)
     return path
 
 
-def _lengths(value: onnx.ValueInfoProto) -> tuple[int, ...]:
-    return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim[1:])
+def _sizes(value: onnx.ValueInfoProto, length: int) -> tuple[int, ...]:
+    """All dimensions but the first; those that have a name are `length`."""
+    return tuple(length if dim.dim_param else dim.dim_value for dim in value.type.tensor_type.shape.dim[1:])
 
 
 class MlirtSystem:

@@ -2,7 +2,8 @@
 
 In int8, onnxruntime's static quantiser puts QuantizeLinear and DequantizeLinear around the layers with weights and what
 lies between them: ranges of some samples, weights with a scale for each output channel. Layers behind the last product,
-such as the decoding of boxes, stay as they are. A file for GPUs takes pictures as int8, as MLPerf's rules allow: they
+such as the decoding of boxes, stay as they are. In a file for GPUs attention stays, too: its products, between which a
+softmax rounds nothing, are one launch in half precision. Such a file takes pictures as int8, as MLPerf's rules allow: they
 are quantised before the clock starts, with the scale of the first layer.
 """
 
@@ -132,7 +133,7 @@ def _quantised(workload: Workload, path: Path, signed: bool) -> Path:
             activation_type=kinds.QInt8 if signed else kinds.QUInt8,
             weight_type=kinds.QInt8,
             op_types_to_quantize=list(workload.kinds),
-            nodes_to_exclude=behind_products(proto.graph),
+            nodes_to_exclude=behind_products(proto.graph) + (products_of_tensors(proto.graph) if signed else []),
             extra_options={"ActivationSymmetric": signed},
         )
         if signed:
@@ -154,6 +155,11 @@ def behind_products(graph: onnx.GraphProto) -> list[str]:
         else:
             names.append(node.name)
     return names[::-1]
+
+
+def products_of_tensors(graph: onnx.GraphProto) -> list[str]:
+    """The names of the products without weights: those of attention."""
+    return [node.name for node in graph.node if node.op_type in _PRODUCTS and not _has_weights(node, graph)]
 
 
 def _give_each_its_weight(graph: onnx.GraphProto) -> None:

@@ -10,18 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from mlirt.runtime.engine_interface import TensorDescription
 from mlirt.serve.batching.batch_arrays import joined
 from mlirt.serve.batching.signature import Signature
 from mlperf.answers import Check, Expected, checked, expected_answers
-from mlperf.driver import Complete, Driver, GatheredQueries, WholeQueries
+from mlperf.driver import Complete, Driver, GatheredQueries, QueriesByLength, WholeQueries
+from mlperf.lengths import joined_by_length, length_of, padded_lengths
 from mlperf.load import LoadSettings, Summary, read_answers, run_test
 from mlperf.models import model_file, sampler
 from mlperf.samples import SampleLibrary
 from mlperf.systems import Request, System, opened
-from mlperf.workloads import Workload
+from mlperf.workloads import Array, Workload
 
 _WARM_RUNS, _WARM_SECONDS = 30, 3.0
 _MIN_BATCHES = 4
@@ -84,6 +86,7 @@ class Setup:
             self.batches_at_once,
             self.folder,
             self.heuristic,
+            self.workload.lengths,
         )
 
 
@@ -109,12 +112,28 @@ class Session:
         most = self.setup.rows
         with ThreadPoolExecutor(self.setup.batches_at_once) as threads:
             for rows in range(1, most) if self.setup.is_gathered else ():
-                self._least_time(threads, rows, _WARM_SECONDS / most)
-            return self.setup.batches_at_once * most / self._least_time(threads, most, _WARM_SECONDS)
+                self._least_time(threads, joined([self.library[0]], 1, rows), _WARM_SECONDS / most)
+            lengths = self.setup.workload.lengths
+            if lengths is None:
+                usual = joined([self.library[0]], 1, most)
+            else:
+                for length in padded_lengths(lengths[0], lengths[2]):
+                    self._least_time(threads, self._of_length(length), 0.0)
+                usual = self._of_length(lengths[1])
+            return self.setup.batches_at_once * most / self._least_time(threads, usual, _WARM_SECONDS)
 
-    def _least_time(self, threads: ThreadPoolExecutor, rows: int, seconds: float) -> float:
+    def _of_length(self, length: int) -> Mapping[str, Array]:
+        """A batch that is as long, of the first sample's beginning."""
+        sample = self.library[0]
+        rows = {name: array[:, : min(length, length_of(sample))] for name, array in sample.items()}
+        padded = {name: np.zeros((1, length, *row.shape[2:]), row.dtype) for name, row in rows.items()}
+        for name, row in rows.items():
+            padded[name][:, : row.shape[1]] = row
+        return joined_by_length([padded], self.setup.rows, length, self.system.host_array)
+
+    def _least_time(self, threads: ThreadPoolExecutor, feeds: Mapping[str, Array], seconds: float) -> float:
         """Of a batch, while others run beside it; the first runs do not count where there is time for more."""
-        feeds, times = joined([self.library[0]], 1, rows), list[float]()
+        times = list[float]()
 
         def run(_: int) -> None:
             start = time.perf_counter()
@@ -155,6 +174,8 @@ class Session:
         setup = self.setup
         if setup.is_gathered:
             return GatheredQueries(self.library, self.system, complete, self._signature, setup.rows, setup.delay)
+        if setup.workload.lengths is not None:
+            return QueriesByLength(self.library, self.system, complete, setup.rows, setup.workload.lengths[2])
         return WholeQueries(self.library, self.system, complete, setup.rows, is_fixed=True)
 
     def close(self) -> None:

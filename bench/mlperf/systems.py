@@ -35,6 +35,8 @@ class Request:
     runs_at_once: int
     folder: Path
     heuristic: bool = False
+    lengths: tuple[int, int, int] | None = None
+    """What the second dimensions may be that have a name: the least, the usual, the most."""
 
     @property
     def is_fixed(self) -> bool:

@@ -1,13 +1,14 @@
 """The networks of MLPerf Inference: their models, their samples, and how far an answer may be from the right one.
 
 Weights are random and seeded: what a network takes does not depend on them. Samples are random, too; the sentences of
-BERT have lengths as SQuAD's questions have them, 180 tokens in the mean, padded to 384.
+BERT have lengths as SQuAD's questions have them, 180 tokens in the mean, padded to 384; those of `.._lengths` are not
+padded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,10 @@ class Workload:
     server_seconds: float
     kinds: tuple[str, ...]
     """The operators that become integers in int8: those with weights, and what lies between them."""
+    lengths: tuple[int, int, int] | None = None
+    """Where samples have lengths of their own: the least, the usual and the most. Inputs and outputs are
+    [batch, length, ..], and zeros behind a sample's end change nothing in front of it.
+    """
 
 
 _CONVOLUTIONS = ("Conv", "Gemm", "Add", "MaxPool", "GlobalAveragePool")
@@ -56,7 +61,7 @@ def _volume(window: int) -> Callable[[int], Arrays]:
     return partial(_normal, (1, window, window, window))
 
 
-def _question(sizes: BertSizes, index: int) -> Arrays:
+def _question(sizes: BertSizes, index: int, is_padded: bool = True) -> Arrays:
     """Tokens of a question and of a text, then padding."""
     random = np.random.default_rng(index)
     length = min(max(int(170 * sizes.length / 384 * np.exp(0.35 * random.standard_normal())), 8), sizes.length)
@@ -64,11 +69,34 @@ def _question(sizes: BertSizes, index: int) -> Arrays:
     tokens[:length] = random.integers(1, sizes.vocabulary, length)
     places = np.arange(sizes.length)
     mask, text = places < length, (places >= min(12, length // 2)) & (places < length)
-    return {
+    arrays = {
         "input_ids": tokens,
         "attention_mask": mask.astype(np.int64),
         "token_type_ids": text.astype(np.int64),
     }
+    return arrays if is_padded else {name: array[:length] for name, array in arrays.items()}
+
+
+def _questions(name: str, sizes: BertSizes, seconds: float) -> list[Workload]:
+    """BERT whose questions are padded to `sizes.length`, and with questions of their own lengths."""
+    padded = Workload(
+        name,
+        partial(bert_questions, sizes=sizes),
+        partial(_question, sizes),
+        of_numbers,
+        seconds,
+        ("MatMul",),
+    )
+    return [
+        padded,
+        replace(
+            padded,
+            name=f"{name}_lengths",
+            model=partial(bert_questions, sizes=sizes, length="length"),
+            sample=partial(_question, sizes, is_padded=False),
+            lengths=(8, sizes.length // 2, sizes.length),
+        ),
+    ]
 
 
 _TINY_BERT = BertSizes(layers=2, width=64, heads=4, hidden=128, length=32, vocabulary=500, positions=32)
@@ -79,22 +107,8 @@ WORKLOADS: Mapping[str, Workload] = {
         Workload("resnet50", resnet50, _picture(224), of_numbers, 0.015, _CONVOLUTIONS),
         Workload("mobilenet_v2", mobilenet_v2, _picture(224), of_numbers, 0.015, _CONVOLUTIONS),
         Workload("retinanet", retinanet, _picture(800), of_boxes, 0.1, _CONVOLUTIONS),
-        Workload(
-            "bert_base",
-            partial(bert_questions, sizes=BASE_QUESTIONS),
-            partial(_question, BASE_QUESTIONS),
-            of_numbers,
-            0.13,
-            ("MatMul",),
-        ),
-        Workload(
-            "bert_large",
-            partial(bert_questions, sizes=LARGE_QUESTIONS),
-            partial(_question, LARGE_QUESTIONS),
-            of_numbers,
-            0.13,
-            ("MatMul",),
-        ),
+        *_questions("bert_base", BASE_QUESTIONS, 0.13),
+        *_questions("bert_large", LARGE_QUESTIONS, 0.13),
         Workload("unet3d", unet3d, _volume(128), of_numbers, 60.0, ("Conv", "ConvTranspose")),
         # Of the same forms, for tests.
         Workload(
@@ -105,14 +119,7 @@ WORKLOADS: Mapping[str, Workload] = {
             0.1,
             _CONVOLUTIONS,
         ),
-        Workload(
-            "tiny_bert",
-            partial(bert_questions, sizes=_TINY_BERT),
-            partial(_question, _TINY_BERT),
-            of_numbers,
-            0.1,
-            ("MatMul",),
-        ),
+        *_questions("tiny_bert", _TINY_BERT, 0.1),
         Workload(
             "tiny_unet",
             partial(unet3d, window=16, channels=(8, 16, 32)),

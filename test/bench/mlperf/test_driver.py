@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from mlperf.driver import GatheredQueries, WholeQueries, answers
+from mlperf.driver import GatheredQueries, QueriesByLength, WholeQueries, answers
 from mlperf.samples import SampleLibrary
 from mlperf_doubling import FAILING, Doubling, sample
 
@@ -47,6 +47,30 @@ def library(system: Doubling, count: int) -> SampleLibrary:
     found = SampleLibrary(sample, count, system.host_array)
     found.load(range(count))
     return found
+
+
+class DoublingLengths(Doubling):
+    """A system that also keeps the shapes of its batches."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.shapes: list[tuple[int, ...]] = []
+
+    def run(self, feeds: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+        self.shapes.append(feeds["x"].shape)
+        return {"y": 2 * feeds["x"]}
+
+
+def test_samples_of_one_batch_have_lengths_alike() -> None:
+    lengths = [5, 40, 17, 33, 8, 50]
+    system, answered = DoublingLengths(), Answered(6)
+    samples = SampleLibrary(lambda k: {"x": np.full(lengths[k], k + 1, np.float32)}, 6, system.host_array)
+    samples.load(range(6))
+    driver = QueriesByLength(samples, system, answered, 4, 50)
+    driver.issue(range(100, 106), range(6))
+    assert answered.wait() == {100 + k: [2.0 * (k + 1)] * length for k, length in enumerate(lengths)}
+    driver.close()
+    assert system.shapes == [(4, 50), (4, 16)]
 
 
 @pytest.mark.parametrize(("is_fixed", "sizes"), [(True, [4, 4, 4]), (False, [2, 4, 4])])

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from cpu_peer import cpu_session
-from mlperf.models import behind_products, model_file
+from mlperf.models import behind_products, model_file, products_of_tensors
 from mlperf.workloads import WORKLOADS
 
 
@@ -61,3 +61,12 @@ def test_what_is_behind_the_last_product() -> None:
     kinds = {node.op_type for node in graph.node if node.name in behind}
     assert {"TopK", "NonMaxSuppression", "ScatterND"} <= kinds
     assert not kinds & {"Conv", "Relu", "MaxPool", "Resize"}
+
+
+def test_products_without_weights_are_those_of_attention() -> None:
+    graph = WORKLOADS["tiny_bert"].model(1).graph
+    names = products_of_tensors(graph)
+    products = [node for node in graph.node if node.op_type == "MatMul"]
+    weights = {one.name for one in graph.initializer}
+    assert names == [node.name for node in products if node.input[1] not in weights]
+    assert len(names) == 4  # two of each layer

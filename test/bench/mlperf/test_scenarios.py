@@ -28,6 +28,16 @@ def test_accuracy(scenario: str, precision: str, folder: Path, capsys: pytest.Ca
     assert "16 samples, 0 lost, 0 wrong" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("scenario", ["SingleStream", "Offline"])
+def test_accuracy_of_samples_that_differ_in_length(
+    scenario: str, precision: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ("--accuracy", "--batch=4", "--threads=1", f"--folder={folder}", f"--logs={folder}/logs")
+    main(["run", "tiny_bert_lengths", f"--scenario={scenario}", f"--precision={precision}", *flags])
+    assert "16 samples, 0 lost, 0 wrong" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_performance(scenario: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--batch=4", "--rate=100") if scenario == "Server" else ("--batch=4",)

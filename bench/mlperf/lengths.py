@@ -1,0 +1,40 @@
+"""Samples of different lengths in one batch: arrays [1, length, ..], padded with zeros to one of few lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlperf.samples import Maker
+from mlperf.workloads import Array, Arrays
+
+STEP = 16
+"""Padded lengths are multiples of it: an engine prepares each length that it meets."""
+
+
+def length_of(sample: Mapping[str, Array]) -> int:
+    """How long a sample is."""
+    return next(iter(sample.values())).shape[1]
+
+
+def padded_length(length: int, most: int) -> int:
+    """The length that a sample is padded to: the next multiple of STEP, and never more than `most`."""
+    return min(-(-length // STEP) * STEP, most)
+
+
+def padded_lengths(least: int, most: int) -> list[int]:
+    """All that `padded_length` tells for lengths between two."""
+    return sorted({padded_length(length, most) for length in range(least, most + 1)})
+
+
+def joined_by_length(samples: Sequence[Arrays], rows: int, most: int, memory: Maker) -> Arrays:
+    """Samples as one batch [rows, length, ..], as long as the longest, padded; further rows have zeros alone."""
+    length = padded_length(max(map(length_of, samples)), most)
+    found: Arrays = {}
+    for name, first in samples[0].items():
+        batch = memory((rows, length, *first.shape[2:]), first.dtype)
+        for row, sample in zip(batch, samples, strict=False):
+            array = sample[name][0]
+            row[: len(array)], row[len(array) :] = array, 0
+        batch[len(samples) :] = 0
+        found[name] = batch
+    return found
