@@ -148,9 +148,7 @@ def _over_http(
     questions = [Question("deep", one, answer) for one, answer in zip(x, y, strict=True)]
     outcomes = {count: Outcome() for count in replicas}
     with ExitStack() as stack:
-        ports = {
-            count: stack.enter_context(server(plan, f"--replicas={count}", "--no-batch"))[0] for count in replicas
-        }
+        ports = {count: stack.enter_context(server(plan, f"--replicas={count}", "--no-batch"))[0] for count in replicas}
         for count, port in ports.items():  # those that start behind the first
             run(ask_in_turn(Load(port, questions, 2 * count), seconds=8.0))
         for _ in range(ROUNDS):

@@ -3,7 +3,7 @@
 In int8, onnxruntime's static quantiser puts QuantizeLinear and DequantizeLinear around the layers with weights and what
 lies between them: ranges of some samples, weights with a scale for each output channel. Layers behind the last product,
 such as the decoding of boxes, stay as they are. In a file for GPUs attention stays, too: its products, between which a
-softmax rounds nothing, are one launch in half precision. Such a file takes pictures as int8, as MLPerf's rules allow: they
+softmax rounds nothing, are one launch in half precision. Such a file takes pictures as int8, as MLPerf allows: they
 are quantised before the clock starts, with the scale of the first layer.
 """
 

@@ -26,7 +26,6 @@ class Effort:
     kernel: int = 1 << 62
 
 
-
 class Ranges(Unknowns):
     """The unknowns of one kernel, with the bounds of what is made of them."""
 
@@ -259,9 +258,7 @@ class Ranges(Unknowns):
         return self.numbers.add(others, self.numbers.extreme(is_most, products))
 
 
-def _multiples_near(
-    factor: Polynomial, divisor: Polynomial, to_high: bool
-) -> list[tuple[Polynomial, Polynomial]]:
+def _multiples_near(factor: Polynomial, divisor: Polynomial, to_high: bool) -> list[tuple[Polynomial, Polynomial]]:
     """(times, left) with factor = times * divisor + left: exact, or of numbers the multiples beside it, except 0.
 
     What is less than the divisor is one at the upper end, where what is left has its bound at the other end.
