@@ -276,6 +276,11 @@ PHASES = (
                 "cuda",
             ),
             Step("verify-direct-io", "each tensor has its layout by now"),
+            Step(
+                "split-normalizations{on_device}",
+                "once it is known which rows lie across memory, and before their reductions are split",
+                "cuda",
+            ),
             Step("split-reductions{on_device}", "once it is known which reductions walk across memory", "cuda"),
             Step(
                 "fold-padding-value",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.epilogue import accumulator_type
@@ -20,6 +21,7 @@ from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 _WANTED = 512 * 1024  # elements that are read at the same time, eight by a thread
 _MIN_THREAD_ELEMENTS = 16  # what a thread of any of the launches should combine
 _MAX_THREAD_ELEMENTS = 64  # what threads may combine one after the other without a split
+_MAX_UNSPLIT = 1024  # more than that are worth another split, where the outermost dimension alone is too short
 _FEW_PARTS = 4  # times more parts are wanted: better more than that, where they are nearer to it
 _PART, _MIN_PART_LENGTH = 32 * 1024, 2 * 1024  # elements of a row that a block should have
 _BLOCKS = 2  # of each processor, which keep all busy
@@ -34,7 +36,7 @@ class SplitReductionsPass(RulePass):
     So do parts of rows that are longer than what the threads of a block can hold, or those of a cluster, where the
     device has clusters and a place for each row, unless there are so many rows that blocks which walk along one each
     are as fast by the estimates. Applied to the second one again until that is short. The outermost reduced dimension
-    is split, by a divisor.
+    is split, by a divisor; where each of its rows becomes a part and still is long, the next one is split, too.
 
     Before: `%y = fused.reduction add(%x) {access = [d1, d0], reduced = [65536]} : (tensor<65536x64xf16>) ->
     tensor<64xf16>`
@@ -65,9 +67,7 @@ def _parts(reduction: ReductionOp, results: int, device: GpuDevice) -> tuple[int
         return None
     if any(isinstance(inner, IndexOp) for region in reduction.regions for inner in region.block.ops):
         return None
-    inner = 1
-    for size in rest:
-        inner *= int(str(size))
+    inner = _count(rest)
     if _crosses_rows(reduction):
         count = _parts_across(first, inner, results)
     elif _are_held(reduction, first * inner, results, device) or _are_looped(reduction, first * inner, results, device):
@@ -75,6 +75,11 @@ def _parts(reduction: ReductionOp, results: int, device: GpuDevice) -> tuple[int
     else:
         count = _parts_along(first, inner, results, device)
     return (count, first // count) if count > 1 else None
+
+
+def _count(sizes: Sequence[Dim]) -> int:
+    """How many elements known lengths make."""
+    return prod(int(str(size)) for size in sizes)
 
 
 def _are_held(reduction: ReductionOp, length: int, results: int, device: GpuDevice) -> bool:
@@ -152,13 +157,15 @@ def _split(reduction: ReductionOp, count: int, length: int) -> tuple[ReductionOp
     leads = _crosses_rows(reduction)
     own = iteration(0 if leads else kept)
     moved: dict[str, Dim] = {f"d{axis}": iteration(axis + leads) for axis in range(kept)}
-    moved |= {f"d{kept + axis}": iteration(kept + axis + 1) for axis in range(len(reduction.reduced.dims()))}
-    moved[f"d{kept}"] = own * length + iteration(kept + 1)
+    rest = reduction.reduced.dims()[1:]
+    is_left_out = leads and length == 1 and _count(rest) > _MAX_UNSPLIT
+    moved |= {f"d{kept + axis}": iteration(kept + axis + (not is_left_out)) for axis in range(1 + len(rest))}
+    moved[f"d{kept}"] = own if is_left_out else own * length + iteration(kept + 1)
     access = [AccessAttr.of([substitute(index, moved) for index in one.indices()]) for one in reduction.access]
     accumulator = accumulator_type(reduction.epilogue)
     sizes = dims(reduction.output.type)
     parts = tensor(accumulator, [count, *sizes] if leads else [*sizes, count])
-    reduced = [length, *reduction.reduced.dims()[1:]]
+    reduced = rest if is_left_out else [length, *rest]
     body, epilogue = reduction.body.clone(), reduction.epilogue.clone()
     first = ReductionOp(
         reduction.kind.data, reduction.inputs, access, reduced, parts, body, identity_region(accumulator)
