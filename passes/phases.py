@@ -159,6 +159,7 @@ PHASES = (
                 "fp16",
             ),
             Step("simplify-cumulative", "running totals take halves as they are, now that formats are decided"),
+            Step("expand-topk", "elements have the format that is compared; parts and their maxima are layers", "cuda"),
             Step("convert-run-number-to-input", "fused ops have no state, so that a run's number comes from outside"),
             Step("verify-precisions", "formats are decided, and layers still have their own names"),
             Step("expand-counted-loops", "the counter is a tensor like others, whose arithmetic is compiled as theirs"),

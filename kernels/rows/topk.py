@@ -25,6 +25,7 @@ from mlirt.kernels.rows.row_order import comes_before, key, key_type
 from mlirt.kernels.rows.row_shares import normalize
 
 _MAX_SELECTED = 64
+_RANKED = 256  # as many blocks rank elements at the same time
 
 
 def lower(op: TopkOp, lowering: Lowering) -> bool:
@@ -37,17 +38,19 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
         is_counted = isinstance(space[axis], int)  # so that 32 bits hold a place
         way = _walk if is_counted and code.nest.operands[0].steps[-1] != 1 else _find
     else:
-        way = _pick if _is_few(op.count(), space[axis]) else _rank
+        way = _pick if _is_few(op.count(), space[axis], lowering.target.kind) else _rank
     build(k, way, op, code, border, steps)
     k.finish(op)
     normalize(op, lowering)
     return True
 
 
-def _is_few(count: Dim, length: Dim) -> bool:
-    if not isinstance(count, int):
-        return False
-    return count <= (_MAX_SELECTED if not isinstance(length, int) else max(length // 8, 1))
+def _is_few(count: Dim, length: Dim, target: str) -> bool:
+    """Whether picking takes no longer. On a GPU a block picks, and all blocks rank."""
+    if not isinstance(count, int) or not isinstance(length, int):
+        return isinstance(count, int) and count <= _MAX_SELECTED
+    most = max(length // 8, 1)
+    return count <= (max(length // _RANKED, min(most, _MAX_SELECTED)) if target == "cuda" else most)
 
 
 @dataclass(frozen=True, eq=False)
