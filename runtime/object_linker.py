@@ -84,7 +84,7 @@ def _link(group: _Group) -> Any:
     stubs: list[str] = []
     missing: list[str] = []
     for symbol in sorted(group.undefined - group.defined):
-        if _ERROR_PATH.match(symbol):
+        if is_error_path(symbol):
             stubs.append(f'define i64 @"{symbol}"() {{ ret i64 0 }}')
         elif symbol != "_GLOBAL_OFFSET_TABLE_" and not _resolves(symbol):
             missing.append(symbol)
@@ -96,6 +96,11 @@ def _link(group: _Group) -> Any:
         engine.add_object_file(binding.ObjectFileRef.from_data(elf.without_unwinding()))
     engine.finalize_object()
     return engine
+
+
+def is_error_path(symbol: str) -> bool:
+    """Whether it is a function by which compiled code reports errors, which kernels of plans never do."""
+    return _ERROR_PATH.match(symbol) is not None
 
 
 def _resolves(symbol: str) -> bool:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from mlirt.passes.pipeline_edits import Pipeline
     from mlirt.passes.remarks import Remarks
+    from mlirt.runtime.c_library.export import export_c
     from mlirt.runtime.engine import Engine, load
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
     from mlirt.tensorrt.plugins.functions.op_decorator import op
@@ -76,6 +77,7 @@ _HOMES = {
     "op": "mlirt.tensorrt.plugins.functions.op_decorator",
     "Engine": "mlirt.runtime.engine",
     "load": "mlirt.runtime.engine",
+    "export_c": "mlirt.runtime.c_library.export",
     "draw": "mlirt.tools.drawing",
     "MlirtError": "mlirt.errors",
     "UnsupportedError": "mlirt.errors",
@@ -126,6 +128,7 @@ __all__ = [
     "compile",
     "compile_stages",
     "draw",
+    "export_c",
     "load",
     "lora_merged",
     "op",

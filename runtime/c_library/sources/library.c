@@ -1,0 +1,161 @@
+/* The functions of net.h: handles, shapes, and what is wrong in words. */
+#include "handle.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static _Thread_local char creation_error[NET_ERROR_BYTES];
+
+net_status net_fail(net_handle *h, net_status code, const char *form, ...) {
+  va_list given;
+  va_start(given, form);
+  vsnprintf(h->error, sizeof h->error, form, given);
+  va_end(given);
+  return code;
+}
+
+void *net_aligned(size_t bytes) {
+  void *memory = NULL;
+  return posix_memalign(&memory, 4096, bytes ? bytes : 1) == 0 ? memory : NULL;
+}
+
+static int32_t given_inputs(void) { return net_plan.input_count - net_plan.counts_runs; }
+
+EXPORT const char *net_error(const net_handle *handle) { return handle ? handle->error : creation_error; }
+
+EXPORT int net_input_count(void) { return given_inputs(); }
+
+EXPORT int net_output_count(void) { return net_plan.output_count; }
+
+EXPORT const net_tensor *net_input(int number) {
+  return number >= 0 && number < given_inputs() ? &net_plan.inputs[number].known : NULL;
+}
+
+EXPORT const net_tensor *net_output(int number) {
+  return number >= 0 && number < net_plan.output_count ? &net_plan.outputs[number].known : NULL;
+}
+
+/* Zeros, of which there is always at least one byte. */
+static void *zeros(size_t count, size_t bytes) { return calloc(count + 1, bytes); }
+
+static int allocate(net_handle *h) {
+  size_t buffers = (size_t)net_plan.buffer_count, launches = (size_t)net_plan.launch_count, arguments = 0, dims = 0;
+  size_t rows = 2 * (size_t)net_plan.step_count + 1, tensors = (size_t)(net_plan.input_count + 2 * net_plan.output_count);
+  for (int32_t i = 0; i < net_plan.launch_count; i++)
+    arguments += (size_t)net_plan.launches[i].arguments;
+  for (int32_t i = 0; i < net_plan.input_count; i++)
+    dims += (size_t)net_plan.inputs[i].known.rank;
+  size_t words = (size_t)net_plan.parameter_count + 1 + 2 * rows;
+  return (h->numbers = zeros((size_t)net_plan.number_count, sizeof *h->numbers)) &&
+         (h->lengths = zeros(dims, sizeof *h->lengths)) &&
+         (h->first_dim = zeros((size_t)net_plan.input_count, sizeof *h->first_dim)) &&
+         (h->is_set = zeros((size_t)net_plan.input_count, 1)) &&
+         (h->size_values = zeros((size_t)net_plan.size_count, sizeof *h->size_values)) &&
+         (h->bound_sizes = zeros((size_t)net_plan.size_count, sizeof *h->bound_sizes)) &&
+         (h->sizes = zeros(buffers, sizeof *h->sizes)) && (h->starts = zeros(buffers, sizeof *h->starts)) &&
+         (h->offsets = zeros(buffers, sizeof *h->offsets)) && (h->is_rewritten = zeros(buffers, 1)) &&
+         (h->is_used = zeros(buffers, 1)) && (h->bases = zeros(buffers, sizeof *h->bases)) &&
+         (h->is_never_run = zeros(launches, 1)) && (h->is_idle = zeros(launches, 1)) &&
+         (h->has_fault = zeros(launches, 1)) && (h->pointed = zeros(arguments, sizeof *h->pointed)) &&
+         (h->borders = zeros(5 * (size_t)net_plan.border_count, sizeof *h->borders)) &&
+         (h->parameters = net_aligned(words * sizeof *h->parameters)) &&
+         (h->table = net_aligned(3 * rows * sizeof *h->table)) && (h->rows = zeros(rows, sizeof *h->rows)) &&
+         (h->own = zeros(tensors, sizeof *h->own)) && (h->own_held = zeros(tensors, sizeof *h->own_held)) &&
+         (h->found = zeros((size_t)net_plan.output_count, sizeof *h->found));
+}
+
+/* What is the same for all shapes: weights, and the shapes of inputs that have one. */
+static void begin(net_handle *h) {
+  memcpy(h->numbers, net_plan.initial_numbers, (size_t)net_plan.number_count * sizeof *h->numbers);
+  int32_t dims = 0;
+  for (int32_t i = 0; i < net_plan.input_count; i++) {
+    const net_tensor *t = &net_plan.inputs[i].known;
+    h->first_dim[i] = dims;
+    h->is_set[i] = 1;
+    for (int32_t axis = 0; axis < t->rank; axis++) {
+      h->lengths[dims++] = t->shape[axis];
+      h->is_set[i] &= t->shape[axis] >= 0;
+    }
+  }
+  for (int32_t i = 0; i < net_plan.size_count; i++)
+    h->size_values[i] = 1;
+  for (int32_t i = 0; i < net_plan.buffer_count; i++)
+    if (net_plan.buffers[i].kind == WEIGHT && net_plan.buffers[i].view_of < 0)
+      h->bases[i] = (unsigned char *)(uintptr_t)(net_weights + net_plan.buffers[i].weight);
+}
+
+/* Into how many parts the main object cuts a launch at most. */
+static int64_t most_parts(int32_t threads) { return threads == 1 ? 1 : threads <= 16 ? 2 * threads : threads; }
+
+EXPORT net_status net_create(net_handle **handle, int threads) {
+  creation_error[0] = 0;
+  if (!handle || threads < 0) {
+    snprintf(creation_error, sizeof creation_error, "net_create needs a place for the handle, and 0 or more threads");
+    return NET_INVALID_ARGUMENT;
+  }
+  *handle = NULL;
+  net_status status = net_check_processor(creation_error, sizeof creation_error);
+  if (status != NET_OK)
+    return status;
+  net_handle *h = calloc(1, sizeof *h);
+  int is_made = h && allocate(h);
+  if (is_made) {
+    h->threads = net_thread_count(threads);
+    h->pool = h->threads > 1 ? net_start_pool(&h->threads) : NULL;
+    is_made = h->threads == 1 || h->pool;
+  }
+  if (!is_made) {
+    net_destroy(h);
+    snprintf(creation_error, sizeof creation_error, "there is no memory for a handle");
+    return NET_OUT_OF_MEMORY;
+  }
+  begin(h);
+  if (net_plan.parts >= 0)
+    h->numbers[net_plan.parts] = most_parts(h->threads);
+  *handle = h;
+  return NET_OK;
+}
+
+EXPORT void net_destroy(net_handle *h) {
+  if (!h)
+    return;
+  net_stop_pool(h->pool);
+  for (int32_t i = 0; h->own && i < net_plan.input_count + 2 * net_plan.output_count; i++)
+    free(h->own[i]);
+  void *memory[] = {h->numbers,      h->lengths,      h->first_dim, h->is_set,  h->size_values, h->bound_sizes,
+                    h->sizes,        h->starts,       h->offsets,   h->is_used, h->bases,       h->is_rewritten,
+                    h->is_never_run, h->is_idle,      h->has_fault, h->pointed, h->borders,     h->parameters,
+                    h->table,        h->rows,         h->own,       h->own_held, h->found,      h->arena};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+    free(memory[i]);
+  free(h);
+}
+
+EXPORT net_status net_set_input_shape(net_handle *h, int number, const int64_t *shape, int rank) {
+  if (!h)
+    return NET_INVALID_ARGUMENT;
+  if (number < 0 || number >= given_inputs() || (!shape && rank))
+    return net_fail(h, NET_INVALID_ARGUMENT, "there is no input %d of %d, or no shape", number, given_inputs());
+  const net_tensor *t = &net_plan.inputs[number].known;
+  if (rank != t->rank)
+    return net_wrong_rank(h, number, rank);
+  int64_t *lengths = h->lengths + h->first_dim[number];
+  for (int axis = 0; axis < rank; axis++) {
+    if (shape[axis] < 0 || shape[axis] > NET_MAX_BYTES)
+      return net_fail(h, NET_INVALID_ARGUMENT, "input '%s': dimension %d is %" PRId64, t->name, axis, shape[axis]);
+    if (lengths[axis] != shape[axis])
+      h->is_bound = h->has_run = 0;
+    lengths[axis] = shape[axis];
+  }
+  h->is_set[number] = 0;
+  for (int axis = 0; axis < rank; axis++)
+    if (t->shape[axis] >= 0 && t->shape[axis] != shape[axis])
+      return net_wrong_length(h, number, axis, t->shape[axis], shape[axis]);
+  h->is_set[number] = 1;
+  return NET_OK;
+}

@@ -1,0 +1,293 @@
+/* A run: arrays of the caller where kernels find them, the rows of the table, and sizes that only a run tells. */
+#include "handle.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+/* How often a run is made again before a size counts as one that changes while the network runs. */
+#define TRIES_PER_SIZE 4
+
+static int32_t given_inputs(void) { return net_plan.input_count - net_plan.counts_runs; }
+
+static net_status check_set(net_handle *h) {
+  for (int32_t i = 0; i < given_inputs(); i++)
+    if (!h->is_set[i])
+      return net_fail(h, NET_WRONG_SHAPE, "input '%s': its shape is not set; see net_set_input_shape",
+                      net_plan.inputs[i].known.name);
+  return NET_OK;
+}
+
+static void forget_sizes(net_handle *h) {
+  for (int32_t i = 0; i < net_plan.size_count; i++)
+    h->size_values[i] = 1;
+}
+
+/* Binds the shapes to sizes as they are known; those behind `told`, guesses all, may be of a run that they do not fit. */
+static net_status bind_guesses(net_handle *h, int32_t told) {
+  if (net_plan.size_count == 0)
+    return h->is_bound ? NET_OK : net_bind(h);
+  net_status status = NET_OK;
+  for (int attempt = 0; attempt < 3; attempt++) {
+    for (int32_t i = told + 1; attempt > 0 && i < net_plan.size_count; i++)
+      h->size_values[i] = attempt == 1 ? 1 : 0;
+    net_refine_sizes(h, -1);
+    size_t bytes = (size_t)net_plan.size_count * sizeof *h->size_values;
+    if (h->is_bound && memcmp(h->bound_sizes, h->size_values, bytes) == 0)
+      return NET_OK;
+    memcpy(h->bound_sizes, h->size_values, bytes);
+    status = net_bind(h);
+    if (status != NET_WRONG_SHAPE || told + 1 >= net_plan.size_count)
+      break;
+  }
+  return status;
+}
+
+/* Memory of the handle for a tensor: outputs behind inputs. NULL where there is none. */
+static unsigned char *own(net_handle *h, int32_t number, int64_t bytes) {
+  if (bytes > h->own_held[number] || !h->own[number]) {
+    free(h->own[number]);
+    h->own[number] = net_aligned((size_t)bytes);
+    h->own_held[number] = h->own[number] ? bytes : 0;
+  }
+  return h->own[number];
+}
+
+static net_status no_memory(net_handle *h, const tensor *t, int64_t bytes) {
+  return net_fail(h, NET_OUT_OF_MEMORY, "there is no memory for the %" PRId64 " bytes of '%s'", bytes, t->known.name);
+}
+
+static int overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes) {
+  uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+  return first < second + (uintptr_t)b_bytes && second < first + (uintptr_t)a_bytes;
+}
+
+/* Lets kernels find a buffer at an address; 1 where that is another one than before. */
+static int point_at(net_handle *h, int32_t buffer, const void *address) {
+  unsigned char *before = h->bases[buffer];
+  h->bases[buffer] = (unsigned char *)(uintptr_t)address;
+  return before != h->bases[buffer];
+}
+
+static net_status place_inputs(net_handle *h, const void *const *inputs, int *is_moved) {
+  for (int32_t i = 0; i < net_plan.input_count; i++) {
+    const tensor *t = &net_plan.inputs[i];
+    const void *given = i < given_inputs() ? inputs[i] : &h->runs;
+    int64_t bytes = net_tensor_bytes(h, t);
+    if (!given && bytes)
+      return net_fail(h, NET_INVALID_ARGUMENT, "input '%s' is a null pointer", t->known.name);
+    if (!given || (uintptr_t)given % (uintptr_t)net_plan.buffers[t->buffer].align) {
+      unsigned char *copy = own(h, i, bytes);
+      if (!copy)
+        return no_memory(h, t, bytes);
+      if (bytes)
+        memcpy(copy, given, (size_t)bytes);
+      given = copy;
+    }
+    *is_moved |= point_at(h, t->buffer, given);
+  }
+  return NET_OK;
+}
+
+/* Whether an array of the caller may be written while kernels run: it shares no memory with another one. */
+static int is_apart(const net_handle *h, const void *const *inputs, void *const *outputs, int32_t number, int64_t bytes) {
+  for (int32_t i = 0; i < given_inputs(); i++)
+    if (overlap(outputs[number], bytes, inputs[i], net_tensor_bytes(h, &net_plan.inputs[i])))
+      return 0;
+  for (int32_t i = 0; i < net_plan.output_count; i++)
+    if (i != number && outputs[i] &&
+        overlap(outputs[number], bytes, outputs[i], net_tensor_bytes(h, &net_plan.outputs[i])))
+      return 0;
+  return 1;
+}
+
+/* Whether kernels write an output where it is given: it is the first one of a buffer for it alone. */
+static int is_written_by_kernels(int32_t number) {
+  const tensor *t = &net_plan.outputs[number];
+  const buffer *b = &net_plan.buffers[t->buffer];
+  if (b->kind != OUTPUT || b->root != t->buffer)
+    return 0;
+  for (int32_t i = 0; i < number; i++)
+    if (net_plan.outputs[i].buffer == t->buffer)
+      return 0;
+  return 1;
+}
+
+/* Memory of the handle for output buffers that are no output themselves: views of them are. */
+static net_status place_loose(net_handle *h, int *is_moved) {
+  for (int32_t i = 0; i < net_plan.output_count; i++) {
+    int32_t root = net_plan.buffers[net_plan.outputs[i].buffer].root;
+    int is_bound = 0;
+    for (int32_t k = 0; k < net_plan.output_count; k++)
+      is_bound |= net_plan.outputs[k].buffer == root;
+    if (net_plan.buffers[root].kind != OUTPUT || is_bound)
+      continue;
+    int is_first = 1;
+    for (int32_t k = 0; k < i; k++)
+      is_first &= net_plan.buffers[net_plan.outputs[k].buffer].root != root;
+    if (!is_first)
+      continue;
+    unsigned char *memory = own(h, net_plan.input_count + net_plan.output_count + i, h->sizes[root]);
+    if (!memory)
+      return no_memory(h, &net_plan.outputs[i], h->sizes[root]);
+    *is_moved |= point_at(h, root, memory);
+  }
+  return NET_OK;
+}
+
+static net_status place_outputs(net_handle *h, const void *const *inputs, void *const *outputs, int *is_moved) {
+  for (int32_t i = 0; i < net_plan.output_count; i++) {
+    const tensor *t = &net_plan.outputs[i];
+    int64_t bytes = net_tensor_bytes(h, t);
+    int is_direct = is_written_by_kernels(i);
+    uintptr_t align = (uintptr_t)net_plan.buffers[t->buffer].align;
+    if (outputs[i] && is_direct && (uintptr_t)outputs[i] % align == 0 && is_apart(h, inputs, outputs, i, bytes)) {
+      *is_moved |= point_at(h, t->buffer, outputs[i]);
+      continue;
+    }
+    if (!is_direct && outputs[i])
+      continue;
+    unsigned char *memory = own(h, net_plan.input_count + i, bytes);
+    if (!memory)
+      return no_memory(h, t, bytes);
+    if (is_direct)
+      *is_moved |= point_at(h, t->buffer, memory);
+  }
+  return place_loose(h, is_moved);
+}
+
+/* Copies outputs that kernels have not written where they belong. */
+static void complete(net_handle *h, void *const *outputs) {
+  for (int32_t i = 0; i < net_plan.output_count; i++) {
+    const tensor *t = &net_plan.outputs[i];
+    const unsigned char *from = h->bases[net_plan.buffers[t->buffer].root] + h->starts[t->buffer];
+    void *to = outputs[i] ? outputs[i] : h->own[net_plan.input_count + i];
+    if (to != from)
+      memmove(to, from, (size_t)net_tensor_bytes(h, t));
+    h->found[i] = to;
+  }
+  h->runs++;
+  h->has_run = 1;
+}
+
+static net_status unmet(net_handle *h, const step *s) {
+  if (s->kind == LENGTHS)
+    return net_violation(h, &net_plan.requirements[s->a], 0);
+  if (s->kind == LAUNCH)
+    return net_fail(h, NET_UNMET_CONDITION,
+                    "the network has no meaning for these inputs: the kernel of layer %s would leave its buffers",
+                    net_plan.launches[s->a].layer);
+  return net_fail(h, NET_UNMET_CONDITION, "%s", s->message);
+}
+
+/* The size that a run has told: what it was taken for is wrong. */
+static net_status learn(net_handle *h, const step *s, int64_t row) {
+  int64_t value;
+  if (s->b >= 0)
+    memcpy(&value, (const void *)(uintptr_t)((int64_t *)(uintptr_t)h->table[3 * row + 1])[0], sizeof value);
+  else
+    value = h->numbers[s->c];
+  if (value < 0)
+    return net_fail(h, NET_UNMET_CONDITION, "the inputs give the size %s the value %" PRId64 "; a size is at least 0",
+                    net_plan.size_names[s->a], value);
+  h->size_values[s->a] = value;
+  net_refine_sizes(h, s->a);
+  return NET_OK;
+}
+
+static net_status run_until_stable(net_handle *h, const void *const *inputs, void *const *outputs) {
+  int32_t told = -1;
+  for (int64_t tries = 0; tries <= (int64_t)TRIES_PER_SIZE * net_plan.size_count; tries++) {
+    int is_moved = 0;
+    net_status status = bind_guesses(h, told);
+    if (status == NET_OK)
+      status = place_inputs(h, inputs, &is_moved);
+    if (status == NET_OK)
+      status = place_outputs(h, inputs, outputs, &is_moved);
+    if (status != NET_OK)
+      return status;
+    if (is_moved)
+      net_fill_table(h);
+    int64_t stopped = net_run_rows(h);
+    if (stopped == 0) {
+      complete(h, outputs);
+      return NET_OK;
+    }
+    const step *s = h->rows[stopped - 1].step;
+    if (s->kind != SIZE_CHECK)
+      return unmet(h, s);
+    told = s->a;
+    status = learn(h, s, stopped - 1);
+    if (status != NET_OK)
+      return status;
+  }
+  return net_fail(h, NET_UNMET_CONDITION, "the sizes of the run do not converge: one changes while the network runs");
+}
+
+EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const *outputs) {
+  if (!h)
+    return NET_INVALID_ARGUMENT;
+  if ((!inputs && given_inputs()) || (!outputs && net_plan.output_count))
+    return net_fail(h, NET_INVALID_ARGUMENT, "net_run needs an array of pointers to inputs, and one to outputs");
+  net_status status = check_set(h);
+  if (status != NET_OK)
+    return status;
+  for (int32_t i = 0; i < net_plan.output_count; i++)
+    if (outputs[i] && net_plan.outputs[i].known.follows_data)
+      return net_fail(h, NET_INVALID_ARGUMENT,
+                      "output '%s': the data decide about its shape, so that its pointer has to be NULL; see "
+                      "net_output_data",
+                      net_plan.outputs[i].known.name);
+  h->has_run = 0;
+  status = run_until_stable(h, inputs, outputs);
+  if (status != NET_OK)
+    forget_sizes(h);
+  return status;
+}
+
+/* Binds the shapes for a question about an output. */
+static net_status prepare(net_handle *h, int number) {
+  if (number < 0 || number >= net_plan.output_count)
+    return net_fail(h, NET_INVALID_ARGUMENT, "there is no output %d of %d", number, (int)net_plan.output_count);
+  if (net_plan.outputs[number].known.follows_data && !h->has_run)
+    return net_fail(h, NET_NOT_YET, "output '%s': the data decide about its shape, which is known after a run",
+                    net_plan.outputs[number].known.name);
+  if (h->is_bound)
+    return NET_OK;
+  net_status status = check_set(h);
+  if (status == NET_OK)
+    status = bind_guesses(h, -1);
+  if (status != NET_OK)
+    forget_sizes(h);
+  return status;
+}
+
+EXPORT net_status net_output_shape(net_handle *h, int number, int64_t *shape, int *rank) {
+  if (!h || !shape)
+    return NET_INVALID_ARGUMENT;
+  net_status status = prepare(h, number);
+  if (status != NET_OK)
+    return status;
+  const tensor *t = &net_plan.outputs[number];
+  int found = 0;
+  for (int32_t axis = 0; axis < t->known.rank; axis++)
+    if (h->numbers[t->dims[axis]] != 1 || !t->is_squeezed)
+      shape[found++] = h->numbers[t->dims[axis]];
+  if (rank)
+    *rank = found;
+  return NET_OK;
+}
+
+EXPORT net_status net_output_bytes(net_handle *h, int number, size_t *bytes) {
+  if (!h || !bytes)
+    return NET_INVALID_ARGUMENT;
+  net_status status = prepare(h, number);
+  if (status == NET_OK)
+    *bytes = (size_t)net_tensor_bytes(h, &net_plan.outputs[number]);
+  return status;
+}
+
+EXPORT const void *net_output_data(const net_handle *h, int number) {
+  return h && h->has_run && number >= 0 && number < net_plan.output_count ? h->found[number] : NULL;
+}
