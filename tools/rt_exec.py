@@ -140,6 +140,8 @@ def _build_and_infer(arguments: Namespace) -> None:
         log("I", f"Saved the engine to {arguments.saveEngine} ({Path(arguments.saveEngine).stat().st_size} bytes)")
     if arguments.exportTriton:
         _export_triton(engine, arguments)
+    if arguments.exportC:
+        _export_c(engine, arguments.exportC)
     if arguments.timeDeserialize:
         _time_loading(engine, arguments)
         return
@@ -174,6 +176,14 @@ def _export_triton(engine: EngineLike, arguments: Namespace) -> None:
     check_folder(arguments.exportTriton, "exportTriton")
     name = Path(arguments.loadEngine or arguments.saveEngine or arguments.onnx).stem
     log("I", f"Wrote the model {export_repository(engine, Path(arguments.exportTriton), name)} for Triton")
+
+
+def _export_c(engine: EngineLike, folder: str) -> None:
+    from mlirt.runtime.c_library.export import export_c
+
+    check_folder(folder, "exportC")
+    library = export_c(engine, folder)
+    log("I", f"Wrote the C library {library} ({library.stat().st_size} bytes)")
 
 
 def _is_shared(path: str | None) -> bool:

@@ -54,6 +54,7 @@ LIVING = (
     "docs/migrate-from-tensorrt.md",
     "docs/requests.md",
     "docs/serve.md",
+    "docs/c-library.md",
     "docs/build-farms.md",
     "docs/research.md",
     "docs/write-a-kernel.md",

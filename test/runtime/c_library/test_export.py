@@ -20,6 +20,7 @@ import mlirt
 from mlirt.errors import InvalidInputError, PlanError, UnsupportedError
 from mlirt.runtime.c_library.features import FEATURES
 from mlirt.runtime.engine_interface import EngineLike
+from mlirt.tools.rt_exec import main
 
 pytestmark = NEEDS_COMPILER
 
@@ -314,6 +315,17 @@ def test_an_engine_without_a_plan(tmp_path: Path) -> None:
     engine = mlirt.compile(network(1), target="reference")
     with pytest.raises(UnsupportedError, match="made of an engine with a plan"):
         mlirt.export_c(engine, tmp_path)
+
+
+def test_rt_exec_writes_a_library(dynamic: CProgram, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dynamic.engine.save(tmp_path / "a.plan")
+    assert main([f"--loadEngine={tmp_path / 'a.plan'}", f"--exportC={tmp_path / 'c'}", "--buildOnly"]) == 0
+    assert f"Wrote the C library {tmp_path / 'c' / 'libnet.so'}" in capsys.readouterr().out
+    made = {"example.c", "libnet.so", "net.h", "net.hpp", "net.o"}
+    assert {one.name for one in (tmp_path / "c").iterdir()} == made
+    assert main([f"--loadEngine={tmp_path / 'a.plan'}", f"--exportC={tmp_path / 'a.plan'}", "--buildOnly"]) == 1
+    refused = capsys.readouterr()
+    assert "is no folder" in refused.out + refused.err
 
 
 def test_state_is_refused(tmp_path: Path) -> None:
