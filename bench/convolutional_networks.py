@@ -1,4 +1,4 @@
-"""ResNet-50 and MobileNetV2 as ONNX graphs, layer for layer those of torch_networks.py, with random weights.
+"""ResNet-18, ResNet-50 and MobileNetV2 as ONNX graphs, layer for layer those of torch_networks.py, with random weights.
 
 Weights keep activations of order one from the first layer to the last, so that errors mean what they mean in a trained
 network: a convolution followed by an activation has the variance 2 / inputs, any other 1 / inputs, and the last
@@ -80,6 +80,31 @@ def resnet50(batch: int | str = "batch", seed: int = 0) -> onnx.ModelProto:
             channels = 4 * width
     write.head(x, channels, "fc")
     return write.model("resnet50", [floats("input", batch, 3, 224, 224)], [floats("output", batch, CLASSES)])
+
+
+def resnet18(batch: int | str = "batch", seed: int = 0) -> onnx.ModelProto:
+    """Input [batch, 3, 224, 224], output [batch, 1000]."""
+    write = ConvolutionalWriter(seed)
+    x = write.convolution("input", (3, 64), ("conv1", "bn1"), 7, 2, activation="relu")
+    x = write.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    channels = 64
+    for stage in range(4):
+        width = 64 << stage
+        for block in range(2):
+            stride = 2 if stage and not block else 1
+            x = _basic_block(write, x, (channels, width), f"layer{stage + 1}.{block}", stride)
+            channels = width
+    write.head(x, channels, "fc")
+    return write.model("resnet18", [floats("input", batch, 3, 224, 224)], [floats("output", batch, CLASSES)])
+
+
+def _basic_block(write: ConvolutionalWriter, x: str, channels: tuple[int, int], name: str, stride: int) -> str:
+    inputs, width = channels
+    y = write.convolution(x, (inputs, width), (f"{name}.conv1", f"{name}.bn1"), 3, stride, activation="relu")
+    y = write.convolution(y, (width, width), (f"{name}.conv2", f"{name}.bn2"), 3, gain=0.4)
+    if stride > 1 or inputs != width:
+        x = write.convolution(x, channels, (f"{name}.downsample.0", f"{name}.downsample.1"), stride=stride)
+    return write.node("Relu", [write.node("Add", [y, x])])
 
 
 def _bottleneck(write: ConvolutionalWriter, x: str, channels: tuple[int, int], name: str, stride: int) -> str:

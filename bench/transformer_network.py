@@ -27,6 +27,8 @@ class BertSizes:
     length: int = 128
     vocabulary: int = 30522
     positions: int = 512
+    open_length: str = ""
+    """The name of the length, where a run decides about it."""
 
 
 def bert_base(batch: int | str = "batch", seed: int = 0, sizes: BertSizes | None = None) -> onnx.ModelProto:
@@ -37,22 +39,21 @@ def bert_base(batch: int | str = "batch", seed: int = 0, sizes: BertSizes | None
     x = write.embeddings()
     for layer in range(sizes.layers):
         x = write.layer(x, mask, f"layers.{layer}", "last_hidden_state" if layer == sizes.layers - 1 else "")
-    inputs = [integers(name, batch, sizes.length) for name in ("input_ids", "attention_mask", "token_type_ids")]
-    return write.model("bert_base", inputs, [floats("last_hidden_state", batch, sizes.length, sizes.width)])
+    length = sizes.open_length or sizes.length
+    inputs = [integers(name, batch, length) for name in ("input_ids", "attention_mask", "token_type_ids")]
+    return write.model("bert_base", inputs, [floats("last_hidden_state", batch, length, sizes.width)])
 
 
 BASE_QUESTIONS = BertSizes(length=384)
 LARGE_QUESTIONS = BertSizes(layers=24, width=1024, heads=16, hidden=4096, length=384)
 
 
-def bert_questions(
-    batch: int | str = "batch", seed: int = 0, sizes: BertSizes = BASE_QUESTIONS, length: str = ""
-) -> onnx.ModelProto:
+def bert_questions(batch: int | str = "batch", seed: int = 0, sizes: BertSizes = BASE_QUESTIONS) -> onnx.ModelProto:
     """Token ids, mask and segment ids [batch, length] to the scores of an answer's first and last token.
 
-    The output `logits` is [batch, length, 2]. `length` is the name of an open dimension, in place of `sizes.length`.
+    The output `logits` is [batch, length, 2].
     """
-    write = BertWriter(seed, sizes, bool(length))
+    write = BertWriter(seed, sizes)
     mask = write.mask()
     x = write.embeddings()
     for layer in range(sizes.layers):
@@ -61,7 +62,7 @@ def bert_questions(
     write.node(
         "Add", [write.node("MatMul", [x, write.normal("questions.weight", (sizes.width, 2), 0.1)]), bias], "logits"
     )
-    tokens = length or sizes.length
+    tokens = sizes.open_length or sizes.length
     inputs = [integers(name, batch, tokens) for name in ("input_ids", "attention_mask", "token_type_ids")]
     return write.model("bert_questions", inputs, [floats("logits", batch, tokens, 2)])
 
@@ -69,10 +70,9 @@ def bert_questions(
 class BertWriter(GraphWriter):
     """Adds the parts of a BERT encoder."""
 
-    def __init__(self, seed: int, sizes: BertSizes, is_open: bool = False) -> None:
-        """`is_open`: whether sentences are as long as what a run is given, in place of `sizes.length`."""
+    def __init__(self, seed: int, sizes: BertSizes) -> None:
         super().__init__(seed)
-        self._sizes, self._is_open = sizes, is_open
+        self._sizes = sizes
 
     def mask(self) -> str:
         """What is added to scores: 0 for tokens, a large negative number for padding; [batch, 1, 1, length]."""
@@ -93,7 +93,7 @@ class BertWriter(GraphWriter):
 
     def _positions(self, table: str) -> str:
         """The first rows of the table, as many as there are tokens."""
-        if not self._is_open:
+        if not self._sizes.open_length:
             places = self.constant("places", np.arange(self._sizes.length, dtype=np.int64)[None])
             return self.node("Gather", [table, places])
         zero, one, two = (self.constant(f"number_{n}", np.array([n], np.int64)) for n in range(3))

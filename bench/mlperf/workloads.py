@@ -92,7 +92,7 @@ def _questions(name: str, sizes: BertSizes, seconds: float) -> list[Workload]:
         replace(
             padded,
             name=f"{name}_lengths",
-            model=partial(bert_questions, sizes=sizes, length="length"),
+            model=partial(bert_questions, sizes=replace(sizes, open_length="length")),
             sample=partial(_question, sizes, is_padded=False),
             lengths=(8, sizes.length // 2, sizes.length),
         ),
