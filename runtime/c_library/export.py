@@ -19,7 +19,7 @@ import numpy as np
 from mlirt.atomic_file import write_file
 from mlirt.errors import InvalidInputError, PlanError, UnsupportedError
 from mlirt.runtime.c_library.c_text import literal
-from mlirt.runtime.c_library.tables import Tables, features_without_test
+from mlirt.runtime.c_library.tables import Tables, features_without_test, first_value
 from mlirt.runtime.c_library.toolchain import compiler, run
 from mlirt.runtime.elf_sections import read_object
 from mlirt.runtime.elf_symbols import read_symbols
@@ -28,6 +28,7 @@ from mlirt.runtime.engine_interface import EngineLike
 from mlirt.runtime.manifest import Manifest, MapArgument
 from mlirt.runtime.object_linker import is_error_path
 from mlirt.runtime.plan_file import Plan, read_plan
+from mlirt.runtime.state_pairs import initial_arrays
 from mlirt.runtime.worker_pool import BORDERED, SYMBOLS
 
 _SOURCES = Path(__file__).parent / "sources"
@@ -55,7 +56,7 @@ def export_c(engine: EngineLike | Plan | Path | str, folder: str | os.PathLike[s
     """Write the library `name` of an engine for processors, or of a plan file, into a folder; its path is returned.
 
     Functions of the library begin with the name. Raises `UnsupportedError` where the plan is not for x86-64 processors
-    under Linux, has plugins or state, or no C compiler is found; `InvalidInputError` for a name or a folder that makes
+    under Linux, or has plugins, or no C compiler is found; `InvalidInputError` for a name or a folder that makes
     no sense.
     """
     plan = _plan_of(engine)
@@ -96,9 +97,6 @@ def _refuse(manifest: Manifest) -> None:
     elif manifest.hosted:
         names = sorted({manifest.kernels[manifest.launches[i].kernel].symbol for i in manifest.hosted})
         fault = f"the plugins {', '.join(names)[:200]} are functions of Python, which a C library cannot call"
-    elif manifest.state:
-        kept = ", ".join(manifest.inputs[pair.input].name for pair in manifest.state)
-        fault = f"the engine keeps the state {kept[:200]}: build it without, and pass state as inputs and outputs"
     elif any(isinstance(one, MapArgument) for launch in manifest.launches for one in launch.args):
         fault = "the plan is damaged: only kernels of CUDA devices take maps of tensors"
     elif unknown := list(features_without_test(manifest)):
@@ -139,11 +137,15 @@ class _Build:
         for buffer in self._plan.manifest.buffers:
             if buffer.kind == "weight" and buffer.weight is not None and buffer.view_of is None:
                 aligns[buffer.weight] = max(aligns.get(buffer.weight, _ALIGNMENT), buffer.align)
+        arrays = dict(self._plan.weights)
+        for name, value in initial_arrays(self._plan.manifest, self._plan.sections).items():
+            arrays[first_value(name)] = value
+            aligns[first_value(name)] = _ALIGNMENT
         with (self._folder / "weights.bin").open("wb") as stream:
             for key, align in aligns.items():
                 places[key] = -(-end // align) * align
                 stream.write(bytes(places[key] - end))
-                array = np.ascontiguousarray(self._plan.weights[key])
+                array = np.ascontiguousarray(arrays[key])
                 stream.write(array.reshape(-1).view(np.uint8).data)
                 end = places[key] + array.nbytes
                 if end > _MAX_WEIGHTS:

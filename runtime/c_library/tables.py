@@ -60,6 +60,7 @@ class Tables:
         self._add_symbols()
         for name, tensors in (("input", self._manifest.inputs), ("output", self._manifest.outputs)):
             self._add_tensors(name, tensors)
+        self._add_states()
         self._add_ranges()
         self._add_requirements()
         self._add_buffers()
@@ -118,7 +119,7 @@ class Tables:
                 array("char *const ", f"{prefix}_needed", map(optional_literal, needed)),
             ]
             width = numpy_dtype(tensor.dtype).itemsize
-            follows = int(any(_depends(one, self._manifest.sizes) for one in tensor.shape))
+            follows = int(any(_depends(one, self._told_by_runs()) for one in tensor.shape))
             kind = f"{self._name.upper()}_{tensor.dtype.upper()}"
             known = kind, width, len(fixed), f"{prefix}_shape", follows, literal(tensor.format)
             names = (f"{prefix}_dims", f"{prefix}_texts", f"{prefix}_needed")
@@ -126,6 +127,33 @@ class Tables:
         self._array("tensor ", f"{what}s", rows, f"{what}_count")
         if what == "input":
             self._fields["counts_runs"] = str(len(tensors) - len(self._manifest.given_inputs))
+
+    def _add_states(self) -> None:
+        """Which tensors callers give and get, and which stay in the handle."""
+        manifest = self._manifest
+        kept = {pair.input for pair in manifest.state}, {pair.output for pair in manifest.state}
+        for what, count, hidden in (
+            ("input", len(manifest.given_inputs), kept[0]),
+            ("output", len(manifest.outputs), kept[1]),
+        ):
+            shown = [number for number in range(count) if number not in hidden]
+            self._int_array(f"shown_{what}s", shown)
+            self._fields[f"shown_{what}_count"] = str(len(shown))
+        rows = [
+            record(pair.input, pair.output, self._weight_places.get(first_value(manifest.inputs[pair.input].name), -1))
+            for pair in manifest.state
+        ]
+        self._array("state_pair ", "states", rows, "state_count")
+
+    def _told_by_runs(self) -> Sequence[str]:
+        """Sizes, and lengths of states that grow from run to run."""
+        manifest = self._manifest
+        grown = [
+            pair.input
+            for pair in manifest.state
+            if manifest.inputs[pair.input].shape != manifest.outputs[pair.output].shape
+        ]
+        return [*manifest.sizes, *(symbol.name for symbol in manifest.symbols if symbol.input in grown)]
 
     def _add_ranges(self) -> None:
         found: list[str] = []
@@ -285,6 +313,11 @@ def _depends(formula: Expression, symbols: Sequence[str]) -> bool:
     if isinstance(formula, tuple):
         return _depends(formula[1], symbols) or _depends(formula[2], symbols)
     return formula in symbols
+
+
+def first_value(state: str) -> str:
+    """The name among the weights of what a state is in the first run."""
+    return f"\0state {state}"
 
 
 def features_without_test(manifest: Manifest) -> Iterator[str]:

@@ -44,11 +44,14 @@ class CProgram:
         return found
 
     def outputs(
-        self, feeds: Mapping[str, Array], threads: int = 1, handles: int = 1, runs: int = 2, *, keeps: bool = False
+        self, feeds: Mapping[str, Array], threads: int = 1, handles: int = 1, runs: int = 2, *, keeps: int = 0
     ) -> dict[str, Array]:
-        """What a run of the program finds; it compares those of all handles and all runs itself."""
+        """What the last run of the program finds; it compares those of all handles and all runs itself.
+
+        `keeps`: as `KEEP` in run_library.c.
+        """
         command = self.command(feeds, threads, handles, runs)
-        command[4] = str(int(keeps))
+        command[4] = str(keeps)
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
         found: dict[str, Array] = {}

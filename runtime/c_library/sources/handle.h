@@ -14,6 +14,13 @@ typedef struct {
   int32_t launch;   /* or -1 */
 } row_origin;
 
+/* A value that is kept from run to run, and memory for the next one. */
+typedef struct {
+  unsigned char *now, *next;
+  int64_t now_held, next_held;
+  int has_begun;
+} kept_state;
+
 struct net_handle {
   int32_t threads;
   pool *pool;
@@ -44,6 +51,10 @@ struct net_handle {
   unsigned char **own; /* inputs, outputs, and output buffers that views of are outputs, where they lie in the handle */
   int64_t *own_held;
   const void **found; /* where each output of the last run is */
+  const void **given; /* where the inputs of a run are, and `wanted` where its outputs shall be */
+  void **wanted;
+  kept_state *states;
+  int64_t *last_lengths; /* of all outputs of the last run, one after the other */
   char error[NET_ERROR_BYTES];
 };
 
@@ -81,6 +92,11 @@ void net_fill_table(net_handle *h);
 /* program.c */
 void net_find_never_run(net_handle *h);
 void net_refine_sizes(net_handle *h, int32_t known);
+
+/* state.c */
+net_status net_begin_states(net_handle *h);
+net_status net_place_states(net_handle *h);
+void net_keep_states(net_handle *h);
 
 /* workers.c */
 pool *net_start_pool(int32_t *threads);

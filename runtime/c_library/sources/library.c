@@ -24,20 +24,19 @@ void *net_aligned(size_t bytes) {
   return posix_memalign(&memory, 4096, bytes ? bytes : 1) == 0 ? memory : NULL;
 }
 
-static int32_t given_inputs(void) { return net_plan.input_count - net_plan.counts_runs; }
-
 EXPORT const char *net_error(const net_handle *handle) { return handle ? handle->error : creation_error; }
 
-EXPORT int net_input_count(void) { return given_inputs(); }
+EXPORT int net_input_count(void) { return net_plan.shown_input_count; }
 
-EXPORT int net_output_count(void) { return net_plan.output_count; }
+EXPORT int net_output_count(void) { return net_plan.shown_output_count; }
 
 EXPORT const net_tensor *net_input(int number) {
-  return number >= 0 && number < given_inputs() ? &net_plan.inputs[number].known : NULL;
+  return number >= 0 && number < net_plan.shown_input_count ? &net_plan.inputs[net_plan.shown_inputs[number]].known : NULL;
 }
 
 EXPORT const net_tensor *net_output(int number) {
-  return number >= 0 && number < net_plan.output_count ? &net_plan.outputs[number].known : NULL;
+  int is_one = number >= 0 && number < net_plan.shown_output_count;
+  return is_one ? &net_plan.outputs[net_plan.shown_outputs[number]].known : NULL;
 }
 
 /* Zeros, of which there is always at least one byte. */
@@ -50,6 +49,9 @@ static int allocate(net_handle *h) {
     arguments += (size_t)net_plan.launches[i].arguments;
   for (int32_t i = 0; i < net_plan.input_count; i++)
     dims += (size_t)net_plan.inputs[i].known.rank;
+  size_t output_dims = 0;
+  for (int32_t i = 0; i < net_plan.output_count; i++)
+    output_dims += (size_t)net_plan.outputs[i].known.rank;
   size_t words = (size_t)net_plan.parameter_count + 1 + 2 * rows;
   return (h->numbers = zeros((size_t)net_plan.number_count, sizeof *h->numbers)) &&
          (h->lengths = zeros(dims, sizeof *h->lengths)) &&
@@ -66,7 +68,11 @@ static int allocate(net_handle *h) {
          (h->parameters = net_aligned(words * sizeof *h->parameters)) &&
          (h->table = net_aligned(3 * rows * sizeof *h->table)) && (h->rows = zeros(rows, sizeof *h->rows)) &&
          (h->own = zeros(tensors, sizeof *h->own)) && (h->own_held = zeros(tensors, sizeof *h->own_held)) &&
-         (h->found = zeros((size_t)net_plan.output_count, sizeof *h->found));
+         (h->found = zeros((size_t)net_plan.output_count, sizeof *h->found)) &&
+         (h->given = zeros((size_t)net_plan.input_count, sizeof *h->given)) &&
+         (h->wanted = zeros((size_t)net_plan.output_count, sizeof *h->wanted)) &&
+         (h->states = zeros((size_t)net_plan.state_count, sizeof *h->states)) &&
+         (h->last_lengths = zeros(output_dims, sizeof *h->last_lengths));
 }
 
 /* What is the same for all shapes: weights, and the shapes of inputs that have one. */
@@ -127,10 +133,15 @@ EXPORT void net_destroy(net_handle *h) {
   net_stop_pool(h->pool);
   for (int32_t i = 0; h->own && i < net_plan.input_count + 2 * net_plan.output_count; i++)
     free(h->own[i]);
+  for (int32_t k = 0; h->states && k < net_plan.state_count; k++) {
+    free(h->states[k].now);
+    free(h->states[k].next);
+  }
   void *memory[] = {h->numbers,      h->lengths,      h->first_dim, h->is_set,  h->size_values, h->bound_sizes,
                     h->sizes,        h->starts,       h->offsets,   h->is_used, h->bases,       h->is_rewritten,
                     h->is_never_run, h->is_idle,      h->has_fault, h->pointed, h->borders,     h->parameters,
-                    h->table,        h->rows,         h->own,       h->own_held, h->found,      h->arena};
+                    h->table,        h->rows,         h->own,       h->own_held, h->found,      h->arena,
+                    h->given,        h->wanted,       h->states,    h->last_lengths};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
     free(memory[i]);
   free(h);
@@ -139,8 +150,10 @@ EXPORT void net_destroy(net_handle *h) {
 EXPORT net_status net_set_input_shape(net_handle *h, int number, const int64_t *shape, int rank) {
   if (!h)
     return NET_INVALID_ARGUMENT;
-  if (number < 0 || number >= given_inputs() || (!shape && rank))
-    return net_fail(h, NET_INVALID_ARGUMENT, "there is no input %d of %d, or no shape", number, given_inputs());
+  if (number < 0 || number >= net_plan.shown_input_count || (!shape && rank))
+    return net_fail(h, NET_INVALID_ARGUMENT, "there is no input %d of %d, or no shape", number,
+                    (int)net_plan.shown_input_count);
+  number = net_plan.shown_inputs[number];
   const net_tensor *t = &net_plan.inputs[number].known;
   if (rank != t->rank)
     return net_wrong_rank(h, number, rank);

@@ -48,7 +48,7 @@ typedef struct net_tensor {
   int32_t element_bytes;
   int32_t rank;
   const int64_t *shape; /* -1 for lengths that a run decides about */
-  int32_t follows_data; /* 1 where the data decide about the shape, so that it is known after a run only */
+  int32_t follows_data; /* 1 where a run decides about the shape, by its data or by what is kept: known after it only */
   const char *format;   /* "LINEAR", or the name of the order in memory that `shape` is the one of */
 } net_tensor;
 
@@ -74,17 +74,20 @@ const net_tensor *net_output(int number);
 /* The shape of an input for the runs that follow; inputs without a length of -1 have theirs from the beginning. */
 net_status net_set_input_shape(net_handle *handle, int number, const int64_t *shape, int rank);
 
-/* The shape of an output for those of the inputs. `shape` has room for 64 lengths, `rank` may be NULL. Where the data
- * decide about it, it is that of the last run. */
+/* The shape of an output for those of the inputs. `shape` has room for 64 lengths, `rank` may be NULL. Where the run
+ * decides about it, it is that of the last one. */
 net_status net_output_shape(net_handle *handle, int number, int64_t *shape, int *rank);
 
 /* Its bytes. */
 net_status net_output_bytes(net_handle *handle, int number, size_t *bytes);
 
 /* Runs the network: a pointer for each input and each output, in order. An output of NULL is kept by the handle, see
- * `net_output_data`; it has to be NULL where the data decide about its shape. An output may be the memory of an input.
+ * `net_output_data`; it has to be NULL where the run decides about its shape. An output may be the memory of an input.
  */
 net_status net_run(net_handle *handle, const void *const *inputs, void *const *outputs);
+
+/* Lets the state begin anew, of networks that keep some from run to run. */
+void net_reset_state(net_handle *handle);
 
 /* Where an output of the last run is: the caller's memory, or the handle's until the next call. NULL before a run. */
 const void *net_output_data(const net_handle *handle, int number);

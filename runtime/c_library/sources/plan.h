@@ -50,6 +50,12 @@ typedef struct {
   int64_t least, most;
 } length_range;
 
+/* An output that is an input of the next run: `begins` is where its first value lies among the weights, or -1 for zeros. */
+typedef struct {
+  int32_t input, output;
+  int64_t begins;
+} state_pair;
+
 typedef enum { EQUAL, EQUAL_OR_ONE, AT_LEAST, MULTIPLE } relation;
 
 typedef struct {
@@ -129,6 +135,12 @@ typedef struct {
   int32_t counts_runs; /* whether the last input is the number of runs before */
   const tensor *outputs;
   int32_t output_count;
+  const int32_t *shown_inputs; /* those that callers give, and `shown_outputs` those that they get */
+  int32_t shown_input_count;
+  const int32_t *shown_outputs;
+  int32_t shown_output_count;
+  const state_pair *states;
+  int32_t state_count;
   const length_range *ranges;
   int32_t range_count, profile_count;
   const requirement *requirements;

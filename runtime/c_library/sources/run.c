@@ -9,14 +9,13 @@
 /* How often a run is made again before a size counts as one that changes while the network runs. */
 #define TRIES_PER_SIZE 4
 
-static int32_t given_inputs(void) { return net_plan.input_count - net_plan.counts_runs; }
-
+/* Whether all shapes are known: those of the caller's inputs, from which those of states follow at first. */
 static net_status check_set(net_handle *h) {
-  for (int32_t i = 0; i < given_inputs(); i++)
-    if (!h->is_set[i])
+  for (int32_t i = 0; i < net_plan.shown_input_count; i++)
+    if (!h->is_set[net_plan.shown_inputs[i]])
       return net_fail(h, NET_WRONG_SHAPE, "input '%s': its shape is not set; see net_set_input_shape",
-                      net_plan.inputs[i].known.name);
-  return NET_OK;
+                      net_plan.inputs[net_plan.shown_inputs[i]].known.name);
+  return net_begin_states(h);
 }
 
 static void forget_sizes(net_handle *h) {
@@ -70,10 +69,10 @@ static int point_at(net_handle *h, int32_t buffer, const void *address) {
   return before != h->bases[buffer];
 }
 
-static net_status place_inputs(net_handle *h, const void *const *inputs, int *is_moved) {
+static net_status place_inputs(net_handle *h, int *is_moved) {
   for (int32_t i = 0; i < net_plan.input_count; i++) {
     const tensor *t = &net_plan.inputs[i];
-    const void *given = i < given_inputs() ? inputs[i] : &h->runs;
+    const void *given = h->given[i];
     int64_t bytes = net_tensor_bytes(h, t);
     if (!given && bytes)
       return net_fail(h, NET_INVALID_ARGUMENT, "input '%s' is a null pointer", t->known.name);
@@ -91,13 +90,13 @@ static net_status place_inputs(net_handle *h, const void *const *inputs, int *is
 }
 
 /* Whether an array of the caller may be written while kernels run: it shares no memory with another one. */
-static int is_apart(const net_handle *h, const void *const *inputs, void *const *outputs, int32_t number, int64_t bytes) {
-  for (int32_t i = 0; i < given_inputs(); i++)
-    if (overlap(outputs[number], bytes, inputs[i], net_tensor_bytes(h, &net_plan.inputs[i])))
+static int is_apart(const net_handle *h, int32_t number, int64_t bytes) {
+  const void *one = h->wanted[number];
+  for (int32_t i = 0; i < net_plan.input_count; i++)
+    if (overlap(one, bytes, h->given[i], net_tensor_bytes(h, &net_plan.inputs[i])))
       return 0;
   for (int32_t i = 0; i < net_plan.output_count; i++)
-    if (i != number && outputs[i] &&
-        overlap(outputs[number], bytes, outputs[i], net_tensor_bytes(h, &net_plan.outputs[i])))
+    if (i != number && h->wanted[i] && overlap(one, bytes, h->wanted[i], net_tensor_bytes(h, &net_plan.outputs[i])))
       return 0;
   return 1;
 }
@@ -136,13 +135,14 @@ static net_status place_loose(net_handle *h, int *is_moved) {
   return NET_OK;
 }
 
-static net_status place_outputs(net_handle *h, const void *const *inputs, void *const *outputs, int *is_moved) {
+static net_status place_outputs(net_handle *h, int *is_moved) {
+  void *const *outputs = h->wanted;
   for (int32_t i = 0; i < net_plan.output_count; i++) {
     const tensor *t = &net_plan.outputs[i];
     int64_t bytes = net_tensor_bytes(h, t);
     int is_direct = is_written_by_kernels(i);
     uintptr_t align = (uintptr_t)net_plan.buffers[t->buffer].align;
-    if (outputs[i] && is_direct && (uintptr_t)outputs[i] % align == 0 && is_apart(h, inputs, outputs, i, bytes)) {
+    if (outputs[i] && is_direct && (uintptr_t)outputs[i] % align == 0 && is_apart(h, i, bytes)) {
       *is_moved |= point_at(h, t->buffer, outputs[i]);
       continue;
     }
@@ -158,15 +158,19 @@ static net_status place_outputs(net_handle *h, const void *const *inputs, void *
 }
 
 /* Copies outputs that kernels have not written where they belong. */
-static void complete(net_handle *h, void *const *outputs) {
+static void complete(net_handle *h) {
+  int64_t *lengths = h->last_lengths;
   for (int32_t i = 0; i < net_plan.output_count; i++) {
     const tensor *t = &net_plan.outputs[i];
     const unsigned char *from = h->bases[net_plan.buffers[t->buffer].root] + h->starts[t->buffer];
-    void *to = outputs[i] ? outputs[i] : h->own[net_plan.input_count + i];
+    void *to = h->wanted[i] ? h->wanted[i] : h->own[net_plan.input_count + i];
     if (to != from)
       memmove(to, from, (size_t)net_tensor_bytes(h, t));
     h->found[i] = to;
+    for (int32_t axis = 0; axis < t->known.rank; axis++)
+      *lengths++ = h->numbers[t->dims[axis]];
   }
+  net_keep_states(h);
   h->runs++;
   h->has_run = 1;
 }
@@ -196,22 +200,24 @@ static net_status learn(net_handle *h, const step *s, int64_t row) {
   return NET_OK;
 }
 
-static net_status run_until_stable(net_handle *h, const void *const *inputs, void *const *outputs) {
+static net_status run_until_stable(net_handle *h) {
   int32_t told = -1;
   for (int64_t tries = 0; tries <= (int64_t)TRIES_PER_SIZE * net_plan.size_count; tries++) {
     int is_moved = 0;
     net_status status = bind_guesses(h, told);
     if (status == NET_OK)
-      status = place_inputs(h, inputs, &is_moved);
+      status = net_place_states(h);
     if (status == NET_OK)
-      status = place_outputs(h, inputs, outputs, &is_moved);
+      status = place_inputs(h, &is_moved);
+    if (status == NET_OK)
+      status = place_outputs(h, &is_moved);
     if (status != NET_OK)
       return status;
     if (is_moved)
       net_fill_table(h);
     int64_t stopped = net_run_rows(h);
     if (stopped == 0) {
-      complete(h, outputs);
+      complete(h);
       return NET_OK;
     }
     const step *s = h->rows[stopped - 1].step;
@@ -228,19 +234,26 @@ static net_status run_until_stable(net_handle *h, const void *const *inputs, voi
 EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const *outputs) {
   if (!h)
     return NET_INVALID_ARGUMENT;
-  if ((!inputs && given_inputs()) || (!outputs && net_plan.output_count))
+  if ((!inputs && net_plan.shown_input_count) || (!outputs && net_plan.shown_output_count))
     return net_fail(h, NET_INVALID_ARGUMENT, "net_run needs an array of pointers to inputs, and one to outputs");
   net_status status = check_set(h);
   if (status != NET_OK)
     return status;
-  for (int32_t i = 0; i < net_plan.output_count; i++)
-    if (outputs[i] && net_plan.outputs[i].known.follows_data)
+  for (int32_t i = 0; i < net_plan.shown_output_count; i++) {
+    const net_tensor *t = &net_plan.outputs[net_plan.shown_outputs[i]].known;
+    if (outputs[i] && t->follows_data)
       return net_fail(h, NET_INVALID_ARGUMENT,
-                      "output '%s': the data decide about its shape, so that its pointer has to be NULL; see "
+                      "output '%s': the run decides about its shape, so that its pointer has to be NULL; see "
                       "net_output_data",
-                      net_plan.outputs[i].known.name);
+                      t->name);
+    h->wanted[net_plan.shown_outputs[i]] = outputs[i];
+  }
+  for (int32_t i = 0; i < net_plan.shown_input_count; i++)
+    h->given[net_plan.shown_inputs[i]] = inputs[i];
+  if (net_plan.counts_runs)
+    h->given[net_plan.input_count - 1] = &h->runs;
   h->has_run = 0;
-  status = run_until_stable(h, inputs, outputs);
+  status = run_until_stable(h);
   if (status != NET_OK)
     forget_sizes(h);
   return status;
@@ -248,12 +261,12 @@ EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const 
 
 /* Binds the shapes for a question about an output. */
 static net_status prepare(net_handle *h, int number) {
-  if (number < 0 || number >= net_plan.output_count)
-    return net_fail(h, NET_INVALID_ARGUMENT, "there is no output %d of %d", number, (int)net_plan.output_count);
-  if (net_plan.outputs[number].known.follows_data && !h->has_run)
-    return net_fail(h, NET_NOT_YET, "output '%s': the data decide about its shape, which is known after a run",
-                    net_plan.outputs[number].known.name);
-  if (h->is_bound)
+  if (number < 0 || number >= net_plan.shown_output_count)
+    return net_fail(h, NET_INVALID_ARGUMENT, "there is no output %d of %d", number, (int)net_plan.shown_output_count);
+  const net_tensor *t = &net_plan.outputs[net_plan.shown_outputs[number]].known;
+  if (t->follows_data && !h->has_run)
+    return net_fail(h, NET_NOT_YET, "output '%s': the run decides about its shape, which is known after it", t->name);
+  if (h->is_bound || t->follows_data)
     return NET_OK;
   net_status status = check_set(h);
   if (status == NET_OK)
@@ -263,17 +276,30 @@ static net_status prepare(net_handle *h, int number) {
   return status;
 }
 
+/* The lengths of an output, by its number in the plan, in memory with room for 64. */
+static void find_lengths(const net_handle *h, int32_t output, int64_t *lengths) {
+  const tensor *t = &net_plan.outputs[output];
+  const int64_t *last = h->last_lengths;
+  for (int32_t i = 0; i < output; i++)
+    last += net_plan.outputs[i].known.rank;
+  for (int32_t axis = 0; axis < t->known.rank; axis++)
+    lengths[axis] = t->known.follows_data ? last[axis] : h->numbers[t->dims[axis]];
+}
+
 EXPORT net_status net_output_shape(net_handle *h, int number, int64_t *shape, int *rank) {
   if (!h || !shape)
     return NET_INVALID_ARGUMENT;
   net_status status = prepare(h, number);
   if (status != NET_OK)
     return status;
-  const tensor *t = &net_plan.outputs[number];
+  int32_t output = net_plan.shown_outputs[number];
+  const tensor *t = &net_plan.outputs[output];
+  int64_t lengths[NET_MAX_RANK];
   int found = 0;
+  find_lengths(h, output, lengths);
   for (int32_t axis = 0; axis < t->known.rank; axis++)
-    if (h->numbers[t->dims[axis]] != 1 || !t->is_squeezed)
-      shape[found++] = h->numbers[t->dims[axis]];
+    if (lengths[axis] != 1 || !t->is_squeezed)
+      shape[found++] = lengths[axis];
   if (rank)
     *rank = found;
   return NET_OK;
@@ -283,11 +309,19 @@ EXPORT net_status net_output_bytes(net_handle *h, int number, size_t *bytes) {
   if (!h || !bytes)
     return NET_INVALID_ARGUMENT;
   net_status status = prepare(h, number);
-  if (status == NET_OK)
-    *bytes = (size_t)net_tensor_bytes(h, &net_plan.outputs[number]);
-  return status;
+  if (status != NET_OK)
+    return status;
+  const tensor *t = &net_plan.outputs[net_plan.shown_outputs[number]];
+  int64_t lengths[NET_MAX_RANK];
+  find_lengths(h, net_plan.shown_outputs[number], lengths);
+  *bytes = (size_t)t->known.element_bytes;
+  for (int32_t axis = 0; axis < t->known.rank; axis++)
+    *bytes *= (size_t)lengths[axis];
+  return NET_OK;
 }
 
 EXPORT const void *net_output_data(const net_handle *h, int number) {
-  return h && h->has_run && number >= 0 && number < net_plan.output_count ? h->found[number] : NULL;
+  if (!h || !h->has_run || number < 0 || number >= net_plan.shown_output_count)
+    return NULL;
+  return h->found[net_plan.shown_outputs[number]];
 }

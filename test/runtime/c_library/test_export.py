@@ -49,13 +49,13 @@ def test_dynamic_lengths(dynamic: CProgram, batch: int, threads: int) -> None:
 
 def test_handles_in_threads(dynamic: CProgram) -> None:
     feeds = images(5)
-    assert_same_bits(dynamic.outputs(feeds, 2, 4, 50, keeps=True), dynamic.engine.run(feeds))
+    assert_same_bits(dynamic.outputs(feeds, 2, 4, 50, keeps=1), dynamic.engine.run(feeds))
 
 
 def test_static_lengths(tmp_path: Path) -> None:
     program = CProgram(mlirt.compile(network(3), target="cpu"), tmp_path)
     feeds = images(3)
-    assert_same_bits(program.outputs(feeds, keeps=True), program.engine.run(feeds))
+    assert_same_bits(program.outputs(feeds, keeps=1), program.engine.run(feeds))
 
 
 def test_loop_with_a_branch(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_branches_of_unequal_lengths(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
     for condition in (True, False):
         feeds = {"c": np.array(condition), "x": x}
-        assert_same_bits(program.outputs(feeds, keeps=True), program.engine.run(feeds))
+        assert_same_bits(program.outputs(feeds, keeps=1), program.engine.run(feeds))
 
 
 def test_random_numbers_go_on_from_run_to_run(tmp_path: Path) -> None:
@@ -328,10 +328,42 @@ def test_rt_exec_writes_a_library(dynamic: CProgram, tmp_path: Path, capsys: pyt
     assert "is no folder" in refused.out + refused.err
 
 
-def test_state_is_refused(tmp_path: Path) -> None:
-    text = """
-        <ir_version: 8, opset_import: ["" : 17]>
-        counter (float[2] x, float[2] before) => (float[2] after) { after = Add (x, before) }"""
+_COUNTER = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    counter (float[2] x, float[2] before) => (float[2] after, float[2] y) {
+       after = Add (x, before)
+       y = Neg (after)
+    }"""
+_GROWING = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    growing (float[n, 2] x, float[past, 2] before) => (float[all, 2] after, float[n] last, float[all] y) {
+       after = Concat <axis = 0> (before, x)
+       axis = Constant <value = int64[1] {1}> ()
+       y = ReduceSum <keepdims: int = 0> (after, axis)
+       last = ReduceSum <keepdims: int = 0> (x, axis)
+    }"""
+
+
+@pytest.mark.parametrize(("text", "shape"), [(_COUNTER, (2,)), (_GROWING, (3, 2))])
+def test_state_goes_on_from_run_to_run(tmp_path: Path, text: str, shape: tuple[int, ...]) -> None:
     engine = mlirt.compile(parser.parse_model(text), target="cpu", state={"before": "after"})
-    with pytest.raises(UnsupportedError, match="the engine keeps the state before"):
-        mlirt.export_c(engine, tmp_path)
+    program = CProgram(engine, tmp_path)
+    feeds = {"x": np.linspace(1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape)}
+    first = engine.run(feeds)
+    assert_same_bits(program.outputs(feeds, runs=1), first)
+    engine.run(feeds)
+    third = engine.run(feeds)
+    assert_same_bits(program.outputs(feeds, 2, 3, runs=3, keeps=2), third)
+    assert third["y"].tobytes() != first["y"].tobytes()
+    assert_same_bits(program.outputs(feeds, runs=4, keeps=3), first)
+
+
+def test_first_value_of_a_state(tmp_path: Path) -> None:
+    first = {"before": np.array([5, 7], np.float32)}
+    model = parser.parse_model(_COUNTER)
+    engine = mlirt.compile(model, target="cpu", state={"before": "after"}, initial_state=first)
+    program = CProgram(engine, tmp_path)
+    feeds = {"x": np.ones(2, np.float32)}
+    found = program.outputs(feeds, runs=1)
+    assert_same_bits(found, engine.run(feeds))
+    assert found["y"].tolist() == [-6, -8]
