@@ -126,6 +126,12 @@ def test_wheel_and_sdist_work_without_a_compiler(version: str, packages: tuple[P
 
 def test_the_wheel_has_the_files_beside_the_code(packages: tuple[Path, Path], tmp_path: Path) -> None:
     shutil.unpack_archive(packages[0], tmp_path, "zip")
-    for name in ("py.typed", "tools/report/page.css", "tools/report/graph.js", "dialects/devices/h200.toml"):
+    for name in (
+        "py.typed",
+        "tools/report/page.css",
+        "tools/report/graph.js",
+        "dialects/devices/h200.toml",
+        "runtime/c_library/sources/net.h",
+    ):
         assert (tmp_path / "mlirt" / name).is_file(), name
     assert not list(tmp_path.glob("test*"))
