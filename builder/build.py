@@ -245,7 +245,7 @@ def _target_record(machine: Target) -> dict[str, object]:
 
     return {
         "kind": machine.kind,
-        "triple": host_triple() if machine.kind == "cpu" else "",
+        "triple": (machine.triple or host_triple()) if machine.kind == "cpu" else "",
         "features": sorted(machine.features),
         "vector_bits": machine.vector_bits,
         "arch": machine.arch,
@@ -258,14 +258,14 @@ Code = tuple[dict[str, bytes], Mapping[str, dict[str, object]]]
 
 def _cpu_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
     from mlirt.builder.numba_cpu import compile_kernels
-    from mlirt.builder.spmd_main import main_object
+    from mlirt.builder.spmd_main import main_features, main_object
     from mlirt.codegen.numba_cpu import kernel_source
     from mlirt.runtime.host_cpu import host_triple
 
     sources = {op.sym_name.data: kernel_source(op) for op in module.body.block.ops if isinstance(op, FuncOp)}
     objects = compile_kernels(sources, machine, report)
     sections = {f"{kernel}.o": code for kernel, code in objects.items()}
-    sections[_CPU_MAIN] = main_object(host_triple())
+    sections[_CPU_MAIN] = main_object(machine.triple or host_triple(), main_features(machine.features))
     return sections, {kernel: {"symbol": kernel, "object": f"{kernel}.o"} for kernel in objects}
 
 

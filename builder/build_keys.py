@@ -150,7 +150,8 @@ def _compiler(target: str, precision: str) -> str:
     machine = cpu_target() if target == "cpu" else cuda_target(precision)
     device = machine.cpu if target == "cpu" else machine.gpu
     shown = f"{machine.vector_bits} {sorted(machine.features)} {sorted(machine.special)} {machine.arch} {device!r}"
-    return f"{__version__} {own_sources()} {packages} {target} {shown} {machine.threads} {host_triple()}"
+    triple = machine.triple or host_triple()
+    return f"{__version__} {own_sources()} {packages} {target} {shown} {machine.threads} {triple}"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which device kernels are chosen for: the one that a build asks for, else this machine's GPU, by its own figures."""
+"""Which device kernels are chosen for, and which processor code is for: what a build asks for, else this machine's."""
 
 from __future__ import annotations
 
@@ -9,25 +9,37 @@ from contextvars import ContextVar
 
 from mlirt.dialects.device_files import Device, device_names, read_device
 from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.dialects.processor_files import HOST, check_system, read_processor
 from mlirt.errors import MlirtError
 
 _ASKED: ContextVar[str] = ContextVar("mlirt_device", default="")
+_PROCESSOR: ContextVar[tuple[str, str]] = ContextVar("mlirt_processor", default=(HOST, HOST))
 _RELATIVE_TOLERANCE = 0.05  # by how much a clock or a bandwidth that a driver tells may differ from a data sheet's
 _EXACT = ("processors", "shared_bytes")
 
 
 @contextmanager
-def asking(device: str | None) -> Generator[None]:
-    """Let a device count for the builds inside, where one is named; raises `InvalidInputError` for one there is not."""
-    if not device:
-        yield
-        return
-    read_device(device)
-    token = _ASKED.set(device)
+def asking(device: str | None, cpu: str | None = None, system: str | None = None) -> Generator[None]:
+    """Let a device, a processor and an operating system count for the builds inside, those of them that are named;
+    raises `InvalidInputError` for one there is not.
+    """
+    if device:
+        read_device(device)
+    if cpu and cpu != HOST:
+        read_processor(cpu)
+    check_system(system or HOST)
+    before = _PROCESSOR.get()
+    tokens = _ASKED.set(device or _ASKED.get()), _PROCESSOR.set((cpu or before[0], system or before[1]))
     try:
         yield
     finally:
-        _ASKED.reset(token)
+        _ASKED.reset(tokens[0])
+        _PROCESSOR.reset(tokens[1])
+
+
+def asked_processor() -> tuple[str, str]:
+    """The names of the processor and the operating system that code is for; each is `host` where none is asked for."""
+    return _PROCESSOR.get()
 
 
 def asked_device() -> str:
@@ -36,9 +48,11 @@ def asked_device() -> str:
 
 
 def asked_target() -> str | None:
-    """The target that the device which is asked for belongs to; None where none is."""
+    """The target that the device or the processor which is asked for belongs to; None where none is."""
     device = asked_device()
-    return _target_of(read_device(device)) if device else None
+    if device:
+        return _target_of(read_device(device))
+    return "cpu" if asked_processor() != (HOST, HOST) else None
 
 
 def asked_for(target: str) -> str:
@@ -85,4 +99,4 @@ def _differs(figure: str, value: float, known: float) -> bool:
     return value != known if figure in _EXACT else abs(value / known - 1) > _RELATIVE_TOLERANCE
 
 
-__all__ = ["asked_device", "asked_for", "asked_target", "asking", "description", "gpu_here"]
+__all__ = ["asked_device", "asked_for", "asked_processor", "asked_target", "asking", "description", "gpu_here"]

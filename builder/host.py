@@ -1,53 +1,85 @@
-"""What the machine that builds can run: its vector width and instruction set, as compile targets."""
+"""What a build is for: this machine's vector width and instruction set, or those of one that is named, as targets."""
 
 from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 
-from mlirt.builder.device_choice import asked_device, asked_for, asked_target, gpu_here
+from mlirt.builder.device_choice import asked_device, asked_for, asked_processor, asked_target, gpu_here
 from mlirt.dialects.device_files import cpu_device, gpu_device
+from mlirt.dialects.processor_files import HOST, SYSTEMS, Processor, levels, read_processor
 from mlirt.dialects.target import AMX, Target
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
-from mlirt.runtime.host_cpu import allow_matrix_unit, host_features, thread_count
+from mlirt.runtime.host_cpu import allow_matrix_unit, host_architecture, host_features, thread_count, wanted_threads
 
-_AVX2 = ("avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "popcnt", "movbe", "sse4.2")
-# The features that generated code uses beyond the baseline, by vector width.
-_NEEDED = {
-    512: ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *_AVX2),
-    256: _AVX2,
-    128: (),
-}
-# What some kernels are made for, where a machine has it: sums of int8 products in one instruction, or of matrices.
-_SPECIAL = {512: ("avx512vnni", "amx-tile", "amx-int8"), 256: ("avxvnni",), 128: ()}
-WIDTHS = tuple(_NEEDED)
+WIDTHS = (512, 256, 128)
+_THREADS_ELSEWHERE = 8
+"""How many workers the tasks of a CPU are cut for where another machine than this one is named."""
 
 
 def cpu_target(vector_bits: int | None = None) -> Target:
-    """This machine as a target, or the device that is asked for, whatever this machine is. MLIRT_VECTOR_BITS or the
-    argument force narrower vectors, MLIRT_WITHOUT lists features that no kernel is made for.
+    """This machine as a target, or the processor or device that is asked for, whatever this machine is.
+    MLIRT_VECTOR_BITS or the argument force narrower vectors, MLIRT_WITHOUT lists features that no kernel is made for.
 
     Raises `InvalidInputError` for a width that is not 128, 256 or 512, or that the machine lacks.
     """
-    device = asked_for("cpu")
+    device, (cpu, system) = asked_for("cpu"), asked_processor()
     wanted = vector_bits or _asked_vector_bits()
     if wanted and wanted not in WIDTHS:
         raise InvalidInputError(
             f"vectors of {wanted} bits are not supported: expected one of {', '.join(map(str, WIDTHS))}"
         )
-    if device:
-        return _other_machine(device, wanted)
+    if cpu != HOST:
+        return _processor_elsewhere(cpu, system, device, wanted)
+    machine = _other_machine(device, wanted) if device else _this_machine(wanted)
+    return machine if system == HOST else replace(machine, triple=f"{host_architecture()}-unknown-{system}-gnu")
+
+
+def _this_machine(wanted: int) -> Target:
     available = host_features()
-    widest = next(bits for bits, needed in _NEEDED.items() if available.issuperset(needed))
+    having = [one for one in levels(host_architecture()) if available.issuperset(one.features)]
+    widest = max((one.vector_bits for one in having), default=128)
     if wanted > widest:
         raise InvalidInputError(f"vectors of {wanted} bits were asked for, this machine has {widest}")
     bits = wanted or widest
-    special = _special(bits, available)
+    chosen = _best_level(having, bits)
+    special = _special(chosen, available)
     try:
         allow_matrix_unit(special)
     except PlanError:
         special -= AMX
-    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special)
+    features = frozenset(chosen.features) if chosen else frozenset[str]()
+    device = chosen.device if chosen is not None and chosen.architecture != "x86_64" else ""
+    return Target("cpu", bits, features, "", thread_count(), special, device)
+
+
+def _best_level(having: Sequence[Processor], bits: int) -> Processor | None:
+    """The best of some levels with vectors of a width."""
+    return next((one for one in reversed(having) if one.vector_bits == bits), None)
+
+
+def _processor_elsewhere(name: str, system: str, device: str, wanted: int) -> Target:
+    """A processor that is named; nothing is asked of this machine. Vectors that are narrower than its own make it the
+    level of its architecture that has these.
+    """
+    found = read_processor(name)
+    if wanted > found.vector_bits:
+        raise InvalidInputError(f"vectors of {wanted} bits were asked for, {name} has {found.vector_bits}")
+    if wanted and wanted != found.vector_bits:
+        level = _best_level(levels(found.architecture), wanted)
+        assert level is not None
+        found = replace(level, special=tuple({*found.special} & {*level.optional}))
+    if device and cpu_device(device).vector_bits != found.vector_bits:
+        raise InvalidInputError(
+            f"the device {device} has vectors of {cpu_device(device).vector_bits} bits, but the processor {name} has "
+            f"{found.vector_bits}"
+        )
+    features, special = frozenset(found.features), _special(found, frozenset(found.special))
+    triple = found.triple(SYSTEMS[0] if system == HOST else system)
+    threads = wanted_threads() or _THREADS_ELSEWHERE
+    return Target("cpu", found.vector_bits, features, "", threads, special, device or found.device, triple)
 
 
 def _other_machine(device: str, wanted: int) -> Target:
@@ -58,8 +90,10 @@ def _other_machine(device: str, wanted: int) -> Target:
             f"vectors of {wanted} bits were asked for, the device {device} has {described.vector_bits}"
         )
     bits = wanted or described.vector_bits
-    special = _special(bits, frozenset(described.special))
-    return Target("cpu", bits, frozenset(_NEEDED[bits]), "", thread_count(), special, device)
+    level = _best_level(levels(host_architecture()), bits)
+    special = _special(level, frozenset(described.special))
+    features = frozenset(level.features) if level else frozenset[str]()
+    return Target("cpu", bits, features, "", thread_count(), special, device)
 
 
 def _asked_vector_bits() -> int:
@@ -72,9 +106,10 @@ def _asked_vector_bits() -> int:
         raise InvalidInputError(f"MLIRT_VECTOR_BITS is {text!r}; expected one of {expected}") from error
 
 
-def _special(bits: int, available: frozenset[str]) -> frozenset[str]:
+def _special(level: Processor | None, available: frozenset[str]) -> frozenset[str]:
     """Those of a processor's features that some kernels are made for, without what MLIRT_WITHOUT lists."""
-    found = available.intersection(_SPECIAL[bits]).difference(os.environ.get("MLIRT_WITHOUT", "").split(","))
+    optional = () if level is None else level.optional
+    found = available.intersection(optional).difference(os.environ.get("MLIRT_WITHOUT", "").split(","))
     return found if found >= AMX else found - AMX
 
 
@@ -119,11 +154,18 @@ def log_target(target: str) -> str:
     wanted = asked_target()
     if target != "auto":
         if wanted not in (None, target):
-            raise InvalidInputError(f"the device {asked_device()} is for target {wanted}, not {target}")
+            raise InvalidInputError(f"{_asked()} is for target {wanted}, not {target}")
         return target
-    chosen, why = automatic_target() if wanted is None else (wanted, f"the device is {asked_device()}")
+    chosen, why = automatic_target() if wanted is None else (wanted, f"{_asked()} is asked for")
     logging.getLogger("mlirt").info("mlirt: the target is %s: %s", chosen, why)
     return chosen
+
+
+def _asked() -> str:
+    """In words the device or the processor that is asked for."""
+    cpu, system = asked_processor()
+    device = asked_device()
+    return f"the device {device}" if device else f"the processor {cpu}" if cpu != HOST else f"the system {system}"
 
 
 def gpu_is_here() -> bool:

@@ -40,7 +40,7 @@ def build_engine(model: ModelSource | SourceNetwork, config: BuildConfig) -> Eng
     start = perf_counter()
     if _LOG.isEnabledFor(logging.DEBUG):
         config = config.replace(progress=_logged(config.progress))
-    with asking(config.device):
+    with asking(config.device, config.cpu, config.system):
         if config.debug:
             from mlirt.builder.inner_tensors import debugged
 

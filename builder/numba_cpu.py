@@ -6,15 +6,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from mlirt.builder.code_processor import CodeProcessor
 from mlirt.builder.compile_side_by_side import Progress, Report, compile_side_by_side, compilers_side_by_side
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
 from mlirt.dialects.target import Target
 from mlirt.errors import CompileError
 from mlirt.runtime.elf_symbols import defines
-from mlirt.runtime.host_cpu import host_architecture, host_triple
+from mlirt.runtime.host_cpu import architecture_of, host_architecture, host_triple
 
 _HERE = Path(__file__).parent
+_BASELINES = {"x86_64": "x86-64"}
+"""LLVM's names of the least processor of an architecture that is called otherwise than "generic"."""
 
 
 def compile_kernels(sources: Mapping[str, str], target: Target, report: Report | None = None) -> dict[str, bytes]:
@@ -24,7 +27,8 @@ def compile_kernels(sources: Mapping[str, str], target: Target, report: Report |
     """
     cache = KernelCache()
     keys = {name: _key(name, source, target) for name, source in sources.items()}
-    known = {name: cache.get(key, partial(_is_kernel, name)) for name, key in keys.items()}
+    machine = code_processor(target).architecture
+    known = {name: cache.get(key, partial(_is_kernel, name, machine)) for name, key in keys.items()}
     objects = {name: code for name, code in known.items() if code is not None}
     missing = {name: source for name, source in sources.items() if name not in objects}
     if missing:
@@ -33,23 +37,25 @@ def compile_kernels(sources: Mapping[str, str], target: Target, report: Report |
     return {name: objects[name] for name in sources}
 
 
-def _is_kernel(name: str, code: bytes) -> bool:
-    return defines(code, name, host_architecture())
+def _is_kernel(name: str, machine: str, code: bytes) -> bool:
+    return defines(code, name, machine)
 
 
 def _key(name: str, source: str, target: Target) -> str:
     files = ("numba_cpu_intrinsics", "numba_cpu_compiler.py", "numba_cpu_translator.py", "numba_object_codegen.py")
     library = sources_digest(*(_HERE / file for file in files))
     packages = versions("numba", "llvmlite", "numpy")
-    return key_of("cpu", name, source, host_triple(), _processor(target), library, packages)
+    made_for = code_processor(target)
+    processor = f"{made_for.triple} {made_for.cpu} {','.join(made_for.features)}"
+    return key_of("cpu", name, source, processor, library, packages)
 
 
-def _processor(target: Target) -> str:
-    """The processor as numba is told: the baseline of its architecture, and features."""
-    features = sorted(target.features)
-    name = "x86-64" if host_architecture() == "x86_64" else "generic"
+def code_processor(target: Target) -> CodeProcessor:
+    """The processor as LLVM is told: the baseline of its architecture, and features."""
+    triple = target.triple or host_triple()
+    name = _BASELINES.get(architecture_of(triple), "generic")
     wide = ["-prefer-256-bit"] if target.vector_bits == 512 else []
-    return f"{name} {','.join([*(f'+{feature}' for feature in features), *wide])}"
+    return CodeProcessor(triple, name, (*(f"+{feature}" for feature in sorted(target.features)), *wide))
 
 
 def _compile(
@@ -67,9 +73,12 @@ def _compile(
 
 
 def _compiler(target: Target) -> CompilerProcess:
-    name, features = _processor(target).split(" ", 1)
-    variables = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features or "+sse2"}
-    return CompilerProcess("mlirt.builder.numba_cpu_worker", variables)
+    made_for = code_processor(target)
+    # numba translates for the processor that it runs on: of another architecture it knows nothing.
+    is_own = made_for.architecture == host_architecture()
+    name, features = (made_for.cpu, ",".join(made_for.features)) if is_own else ("generic", "")
+    variables = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
+    return CompilerProcess("mlirt.builder.numba_cpu_worker", variables | made_for.variables())
 
 
 def _ask(process: CompilerProcess, kernel: str, source: str, form: str = "") -> bytes:

@@ -12,8 +12,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from mlirt.builder.numba_cpu_intrinsics.processor import code_processor
 from mlirt.builder.numba_cpu_translator import Unsupported, translated
 from mlirt.builder.numba_object_codegen import object_target, optimize
+from mlirt.runtime.host_cpu import host_architecture
 
 
 def compile_kernel(source: str, name: str) -> bytes:
@@ -35,10 +37,13 @@ def llvm_ir(source: str, name: str) -> str:
 def _machine() -> Any:
     """What writes object code: small and position independent, unlike numba's own, so that constants are close by."""
     llvm: Any = import_module("llvmlite.binding")
-    codegen = object_target().codegen()
-    cpu, features = codegen._get_host_cpu_name(), codegen._get_host_cpu_features()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    return target.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small", jit=False)
+    made_for = code_processor()
+    if made_for.architecture != host_architecture():
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(made_for.triple).create_target_machine(
+        cpu=made_for.cpu, features=",".join(made_for.features), opt=3, reloc="pic", codemodel="small", jit=False
+    )
 
 
 def _module(source: str, name: str) -> Any:
@@ -55,10 +60,16 @@ def _module(source: str, name: str) -> Any:
     for number, value in enumerate(_inner(module, name)):
         value.linkage = "internal"  # before the optimiser looks, which then need not keep what it has inlined
         value.name = f"{name}.part.{number}"
+    _made_for(module)
     optimize(module, _machine())
     for number, value in enumerate(_inner(module, name)):
         value.name = f"{name}.{number}"
     return module
+
+
+def _made_for(module: Any) -> None:
+    """Let a module, which numba has translated for the machine that this runs on, be for the machine of its code."""
+    module.triple, module.data_layout = code_processor().triple, str(_machine().target_data)
 
 
 def _inner(module: Any, name: str) -> list[Any]:

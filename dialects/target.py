@@ -29,6 +29,7 @@ class Target:
 
     All code may use `features`; `special` ones it has too, for the kernels that are made for them. `device` is the
     description of what estimates are made for, as `read_device` takes it; empty for the usual one of the architecture.
+    `triple` is LLVM's name of a machine with a CPU and its operating system; empty for this one.
     """
 
     kind: TargetKind
@@ -38,6 +39,7 @@ class Target:
     threads: int = 2
     special: frozenset[str] = frozenset()
     device: str = ""
+    triple: str = ""
 
     @property
     def gpu(self) -> GpuDevice:

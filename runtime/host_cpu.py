@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.arm_features import arm_features
 from mlirt.runtime.llvm_binding import llvm
 from mlirt.runtime.processor_quota import processor_quota, within_quota
 
@@ -20,8 +21,11 @@ _ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
 
 @cache
 def host_features() -> frozenset[str]:
-    """The processor features that LLVM finds on this machine."""
-    return frozenset(name for name, present in llvm().get_host_cpu_features().items() if present)
+    """The processor features of this machine by LLVM's names: those that LLVM finds, and on Arm those that the system
+    tells.
+    """
+    found = frozenset(name for name, present in llvm().get_host_cpu_features().items() if present)
+    return found | arm_features() if host_architecture() == "aarch64" else found
 
 
 @cache
@@ -37,15 +41,19 @@ def host_model() -> str:
 
 
 def host_architecture() -> str:
+    """The architecture of this machine."""
+    return architecture_of(host_triple())
+
+
+def architecture_of(triple: str) -> str:
     """The first part of the triple, with the usual aliases unified."""
-    name = host_triple().split("-")[0]
+    name = triple.split("-")[0]
     return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
 
 
 def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
     """Raise PlanError unless code for `triple` that uses `features` ("avx2", "+avx2"; "-x" is no demand) runs here."""
-    architecture = triple.split("-")[0]
-    architecture = {"arm64": "aarch64", "amd64": "x86_64"}.get(architecture, architecture)
+    architecture = architecture_of(triple)
     if architecture and architecture != host_architecture():
         raise PlanError(
             f"the plan was built for {architecture[:40]} processors, this is {host_architecture()}; rebuild it here"
@@ -97,8 +105,14 @@ def allow_matrix_unit(features: Iterable[str]) -> None:
 def thread_count() -> int:
     """The threads to run with: the processors that this process may use, or has time for, at most MLIRT_NUM_THREADS."""
     available = min(within_quota(processor_count(), processor_quota()), MAX_THREADS)
+    wanted = wanted_threads()
+    return max(1, min(available, wanted)) if wanted else available
+
+
+def wanted_threads() -> int:
+    """What MLIRT_NUM_THREADS says; 0 where it says nothing."""
     wanted = os.environ.get("MLIRT_NUM_THREADS", "")
-    return max(1, min(available, int(wanted))) if wanted.isdigit() and int(wanted) > 0 else available
+    return int(wanted) if wanted.isdigit() else 0
 
 
 def spin_seconds(spin_ms: float | None = None) -> float | None:

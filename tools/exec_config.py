@@ -20,6 +20,8 @@ _PRECISIONS = ("fp16", "tf32", "int8", "best")
 _PROFILES = ("minShapes", "optShapes", "maxShapes")
 _SAME: Mapping[str, str] = {
     "target": "target",
+    "cpu": "cpu",
+    "system": "system",
     "timingCacheFile": "timing_cache",
     "heuristic": "heuristic",
     "avgTiming": "avg_timing_iterations",

@@ -219,9 +219,22 @@ class _Driver:
         if self.arguments.emit != "mlir":
             from mlirt.builder.device_choice import asking
 
-            with asking(self.arguments.device):
+            with asking(self.arguments.device, self.arguments.cpu):
                 return kernel_text(module, self.arguments.emit)
         return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
+
+    def _machine(self) -> TargetMachine:
+        """What kernels are chosen for: the processor that is named, else a device, else the usual machine."""
+        arguments = self.arguments
+        if not arguments.cpu:
+            return TargetMachine.for_device(arguments.target, arguments.device)
+        if arguments.target != "cpu":
+            raise InvalidInputError(f"--cpu={arguments.cpu} is for --target=cpu, not {arguments.target}")
+        from mlirt.builder.device_choice import asking
+        from mlirt.builder.host import cpu_target
+
+        with asking(arguments.device, arguments.cpu):
+            return TargetMachine.of(cpu_target())
 
     def _pipeline_options(self) -> PipelineOptions:
         arguments = self.arguments
@@ -241,7 +254,7 @@ class _Driver:
         return PipelineOptions(
             target=arguments.target,
             precision=arguments.precision,
-            machine=TargetMachine.for_device(arguments.target, arguments.device),
+            machine=self._machine(),
             verify_each=arguments.verify_each,
             instruments=[LevelWarnings(warn_on_standard_error), *([dumps] if dumps.is_wanted() else [])],
             dump_folder=Path(arguments.dump_phases) if arguments.dump_phases else None,
@@ -259,7 +272,7 @@ class _Driver:
         pipeline.check(arguments.target, arguments.precision, arguments.first, arguments.to)
         if arguments.dump_pass_pipeline:
             print(arguments.passes or "", file=sys.stderr, end="\n" if arguments.passes else "")
-            machine = TargetMachine.for_device(arguments.target, arguments.device)
+            machine = self._machine()
             between = (arguments.first, arguments.to, arguments.target, arguments.precision, machine)
             for phase, specs in pipeline.between(*between) if _runs_phases(arguments) else ():
                 print(f"{phase.name}: {','.join(specs)}", file=sys.stderr)

@@ -124,6 +124,9 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the device to choose kernels for: h100-pcie, cpu-avx2, h200+processors=148 or a .toml file",
     )
+    group.add_argument(
+        "--cpu", metavar="NAME", help="the processor to make code for: host, x86-64-v3, neoverse-v1, .. (default: host)"
+    )
     group.add_argument("--pass-limit", type=natural, metavar="N", help="run the first N passes alone")
     group.add_argument(
         "--precision", choices=PRECISIONS, default="fp32", help="the precision of the phases (default: fp32)"

@@ -125,6 +125,14 @@ class BuildConfig:
     "h200+processors=148", or a .toml file (docs/add-a-device.md). None is what MLIRT_DEVICE says, else the GPU that is
     here, or an H200.
     """
+    cpu: str | None = field(default=None, metadata=setting(checks.optional(checks.processor)))
+    """The processor that code for a CPU is made for: a level such as "x86-64-v3", a name such as "neoverse-v1"
+    (docs/machines.md), or "host". For one that is named nothing is asked of the machine that builds. None is "host".
+    """
+    system: str | None = field(default=None, metadata=setting(checks.optional(checks.system)))
+    """The operating system that code for a CPU is made for, "linux", or "host". None is "host", and "linux" where a
+    processor is named.
+    """
     refittable: bool = field(default=False, metadata=setting(checks.flag))
     """Keep the network in the plan, so that `mlirt.refit` can give it other weights."""
     pipeline: Pipeline | None = field(default=None, metadata=setting(checks.optional(checks.pipeline), "prevents"))
@@ -206,7 +214,7 @@ class BuildConfig:
         from mlirt.builder.device_choice import asking
         from mlirt.builder.host import log_target
 
-        with asking(self.device):
+        with asking(self.device, self.cpu, self.system):
             return log_target(self.target)
 
     def changes(self) -> dict[str, Any]:

@@ -174,6 +174,25 @@ def device(name: str, value: Any) -> str:
     return value
 
 
+def processor(name: str, value: Any) -> str:
+    """A processor that code is made for, by its name."""
+    from mlirt.dialects.processor_files import HOST, read_processor
+
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name}: expected a name of a processor, such as 'x86-64-v3', got {value!r}")
+    if value != HOST:
+        _with_name(name, read_processor, value)
+    return value
+
+
+def system(name: str, value: Any) -> str:
+    """An operating system that code is made for, by its name."""
+    from mlirt.dialects.processor_files import check_system
+
+    _with_name(name, check_system, value)
+    return value
+
+
 def layer_precision(value: str) -> None:
     """What a layer can be asked to compute in."""
     from mlirt.dialects.layer_precisions import precision_of

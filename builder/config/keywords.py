@@ -42,6 +42,8 @@ class Keywords(TypedDict, total=False):
     tactic_sources: Sequence[str]
     workspace: int | None
     device: str | None
+    cpu: str | None
+    system: str | None
     refittable: bool
     pipeline: Pipeline | None
     plugins: Sequence[str | os.PathLike[str]]

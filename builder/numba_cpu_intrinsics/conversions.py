@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.lanewise import conversion, joint_type
-from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, is_x86
 from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
 
 
 def _converts_halves() -> bool:
     """Whether the processor that code is made for has instructions for it; LLVM calls missing functions without."""
-    return has_feature("f16c") or not import_module("llvmlite.binding").get_process_triple().startswith("x86")
+    return has_feature("f16c") or not is_x86()
 
 
 def half_bits(x: Value) -> Value:

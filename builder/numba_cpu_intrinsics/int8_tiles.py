@@ -7,6 +7,7 @@ from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
+from mlirt.builder.numba_cpu_intrinsics.processor import code_processor
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir
 
 _I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
@@ -75,7 +76,7 @@ def _pair_sums(builder: Any, left: Any, right: Any, lanes: int) -> Any:
 
 def best_dot_add(context: Any, lanes: int) -> DotAdd:
     """The way that suits the processor which the code is for, whose features numba was told."""
-    features = set(context.codegen()._get_host_cpu_features().split(","))
+    features = code_processor().features
     wide = "+avx512vnni" in features and (lanes == 16 or "+avx512vl" in features)
     if lanes in (4, 8, 16) and (wide or ("+avxvnni" in features and lanes < 16)):
         return _by_one_instruction(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}")

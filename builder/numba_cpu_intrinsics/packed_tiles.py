@@ -8,6 +8,7 @@ from typing import Any
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
+from mlirt.builder.numba_cpu_intrinsics.processor import code_processor
 from mlirt.builder.numba_cpu_intrinsics.tiles import offset_of, pack_vectors, shape_of, unpack_vectors
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
@@ -27,7 +28,7 @@ class _Weights:
     def __init__(self, context: Any, builder: Any, bits: int, columns: int, lanes: int, given: Sequence[Any]) -> None:
         self.builder, self.bits, self.columns, self.lanes = builder, bits, columns, lanes
         (self._w, self._w_at), scale, zero = given
-        features = set(context.codegen()._get_host_cpu_features().split(","))
+        features = code_processor().features
         self._has_table = bits == 4 and lanes == 16 and "+avx512f" in features
         self._middle = float(1 << (bits - 1)) if self._has_table else 0.0
         self._scales = self._vectors(*scale)
