@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlirt.builder.numba_cpu_intrinsics.basic_operations import exact_fma, to_whole
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.lane_value import maximum as larger
@@ -44,15 +45,15 @@ minimum = binary(smaller)
 maxnum = binary(lambda a, b: a.intrinsic("maxnum", b))
 minnum = binary(lambda a, b: a.intrinsic("minnum", b))
 rounded_product = binary(lambda a, b: a.rounded_product(b))
-fma = ternary(lambda a, b, c: a.fma(b, c))
+fma = ternary(exact_fma)
 absolute = unary(lambda x: x.intrinsic("fabs") if x.is_float else (x < 0).choose(-x, x))
 logical_not = unary(lambda x: ~x)
 copysign = binary(lambda a, b: a.intrinsic("copysign", b))
-ceil = unary(lambda x: x.intrinsic("ceil"))
-floor = unary(lambda x: x.intrinsic("floor"))
-trunc = unary(lambda x: x.intrinsic("trunc"))
-round = unary(lambda x: x.intrinsic("round"))
-roundeven = unary(lambda x: x.intrinsic("roundeven"))
+ceil = unary(lambda x: to_whole(x, "ceil"))
+floor = unary(lambda x: to_whole(x, "floor"))
+trunc = unary(lambda x: to_whole(x, "trunc"))
+round = unary(lambda x: to_whole(x, "round"))
+roundeven = unary(lambda x: to_whole(x, "roundeven"))
 
 
 def _nonzero(b: Value) -> Value:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from mlirt.builder.numba_cpu_intrinsics.basic_operations import can_be_split, plus_product, to_whole
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type, binary, joint_type, unary
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
@@ -244,8 +245,8 @@ def _tangent(x: Value) -> Value:
 def _reduced_angle(x: Value) -> tuple[Value, Value, Value]:
     """Quarter turns, and the sine and cosine of what is left of an angle without them, in float64."""
     wide = x.to(types.float64)
-    n = (wide * (2 / math.pi)).intrinsic("rint")
-    r = n.fma(-6.123233995736766e-17, n.fma(-math.pi / 2, wide))
+    n = to_whole(wide * (2 / math.pi), "rint")
+    r = n.fma(-6.123233995736766e-17, plus_product(wide, n, -math.pi / 2))
     square = r * r
     sine = horner(square, (2.755731922e-6, -1.98412698e-4, 8.33333333e-3, -0.16666666666666666)).fma(square * r, r)
     cosine = horner(square, (-2.755731922e-7, 2.48015873e-5, -1.3888888888e-3, 0.041666666666666664, -0.5)).fma(
@@ -257,14 +258,14 @@ def _reduced_angle(x: Value) -> tuple[Value, Value, Value]:
 def _remainder(a: Value, b: Value) -> Value:
     """What C's fmod gives: from the quotient in float64, or by the library if any quotient is too long for that."""
     x, y = a.to(types.float64), b.to(types.float64)
-    quotient = (x / y).intrinsic("trunc")
+    quotient = to_whole(x / y, "trunc")
     magnitude = quotient.intrinsic("fabs")
-    rest = (-quotient).fma(y, x)
+    rest = plus_product(x, -quotient, y)
     # A quotient that was rounded up to the next whole number is one too large.
     one_less = (magnitude - 1.0).intrinsic("copysign", quotient)
     too_large = (rest.compare("<", 0.0) & x.compare(">", 0.0)) | (rest.compare(">", 0.0) & x.compare("<", 0.0))
-    rest = too_large.choose((-one_less).fma(y, x), rest).intrinsic("copysign", x)
-    is_simple = (magnitude < _MAX_QUOTIENT) & (y.intrinsic("fabs") < math.inf)
+    rest = too_large.choose(plus_product(x, -one_less, y), rest).intrinsic("copysign", x)
+    is_simple = (magnitude < _MAX_QUOTIENT) & can_be_split(y)
     return (~is_simple).any_lane(lambda: x.library_call("fmod", y), rest).to(a.element)
 
 

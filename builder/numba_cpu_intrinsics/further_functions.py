@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from mlirt.builder.numba_cpu_intrinsics.basic_operations import to_whole
 from mlirt.builder.numba_cpu_intrinsics.elementary import (
     exp_minus_one_near_zero,
     exponent_and_mantissa,
@@ -149,7 +150,7 @@ def _log_float64(x: Value) -> Value:
 
 def _exp_float64(x: Value) -> Value:
     """e**x to the nearest float32, for results that are normal numbers."""
-    n = (x * (1 / math.log(2))).intrinsic("rint")
+    n = to_whole(x * (1 / math.log(2)), "rint")
     r = n.fma(-math.log(2), x)
     p = horner(r, [1 / math.factorial(power) for power in range(9, -1, -1)])
     return p.to(types.float32) * power_of_two(n.to(types.float32).to_int32_in_range())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector, llvm_scalar
-from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, has_fused_operations
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
 
 # Products may be contracted into fused multiply-adds; nothing else about floats is relaxed.
@@ -196,7 +196,8 @@ class Value:
         return self.like(self.builder.call(function, [operand.llvm for operand in operands]))
 
     def fma(self, factor: Value | float, addend: Value | float) -> Value:
-        return self.intrinsic("fma", factor, addend)
+        """Fused where the machine can, else rounded twice, for polynomials: see `exact_fma`."""
+        return self.intrinsic("fma" if has_fused_operations() else "fmuladd", factor, addend)
 
     def multiply_add(self, factor: Value | float, addend: Value | float) -> Value:
         """Fused where the machine can, else rounded twice; `fma` would call a function there."""

@@ -27,3 +27,13 @@ def has_feature(name: str) -> bool:
 def is_x86() -> bool:
     """Whether code is for the x86-64 architecture, where instructions for much of arithmetic are features."""
     return code_processor().architecture == "x86_64"
+
+
+def has_fused_operations() -> bool:
+    """Whether there is an instruction for multiplication with addition; LLVM calls functions for it where not."""
+    return has_feature("fma") or not is_x86()
+
+
+def has_rounding() -> bool:
+    """Whether there are instructions that round to whole numbers; LLVM calls functions where not."""
+    return not is_x86() or any(has_feature(name) for name in ("sse4.1", "sse4.2", "avx2"))
