@@ -148,10 +148,10 @@ class Builder(EntryPoint, ContextManager):
     def platform_has_fast_int8(self) -> bool:
         """Whether there is a GPU here, or a CPU that multiplies bytes."""
         from mlirt.builder.host import cpu_target
+        from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
+        from mlirt.dialects.target import AMX
 
-        target = cpu_target()
-        features = target.features | target.special
-        return gpu_is_here() or any("vnni" in feature or "int8" in feature for feature in features)
+        return gpu_is_here() or bool(cpu_target().special & (INT8_PRODUCTS | AMX))
 
     @property
     def max_DLA_batch_size(self) -> int:

@@ -7,10 +7,12 @@ from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
-from mlirt.builder.numba_cpu_intrinsics.processor import code_processor
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir
 
-_I16, _I32, _I64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+_I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
+_NEON_LANES = 4
+_SIGNS = 0x80808080 - (1 << 32)  # the highest bit of each byte, as a signed word
 FOUR = 4
 """Bytes whose products fall into one lane."""
 
@@ -25,6 +27,7 @@ class Weights:
     def __init__(self, builder: Any, llvm: Any, lanes: int) -> None:
         self.builder, self.llvm, self.lanes = builder, llvm, lanes
         self._pairs: tuple[Any, Any] | None = None
+        self._offset: Any = None
 
     def pairs(self) -> tuple[Any, Any]:
         """The bytes 0 and 2, and the bytes 1 and 3, of each lane as 16-bit numbers."""
@@ -34,6 +37,18 @@ class Weights:
             odd = builder.bitcast(self.llvm, words)
             self._pairs = builder.ashr(builder.shl(odd, eight), eight), builder.ashr(odd, eight)
         return self._pairs
+
+    def bytes(self) -> Any:
+        """The same as a vector of bytes."""
+        return self.builder.bitcast(self.llvm, ir.VectorType(_I8, FOUR * self.lanes))
+
+    def offset(self) -> Any:
+        """Of each lane 128 times the sum of its bytes."""
+        if self._offset is None:
+            builder, zeros = self.builder, ir.Constant(ir.VectorType(_I32, self.lanes), None)
+            least = ir.Constant(ir.VectorType(_I8, FOUR * self.lanes), [-128] * FOUR * self.lanes)
+            self._offset = builder.sub(zeros, _neon_dot(builder, "sdot", zeros, self.bytes(), least))
+        return self._offset
 
 
 def _by_one_instruction(name: str) -> DotAdd:
@@ -45,6 +60,28 @@ def _by_one_instruction(name: str) -> DotAdd:
         return accumulators.like(accumulators.builder.call(function, [accumulators.llvm, pixels, weights.llvm]))
 
     return add
+
+
+def _neon_dot(builder: Any, name: str, accumulators: Any, left: Any, right: Any) -> Any:
+    """Arm's instruction for sums of four int8 products in each lane: `sdot` or, of uint8 by int8, `usdot`."""
+    kind = ir.FunctionType(accumulators.type, [accumulators.type, left.type, right.type])
+    suffix = f"v{accumulators.type.count}i32.v{left.type.count}i8"
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.aarch64.neon.{name}.{suffix}")
+    return builder.call(function, [accumulators, left, right])
+
+
+def _by_usdot(accumulators: Value, pixels: Any, weights: Weights) -> Value:
+    pixels = accumulators.builder.bitcast(pixels, weights.bytes().type)
+    return accumulators.like(_neon_dot(accumulators.builder, "usdot", accumulators.llvm, pixels, weights.bytes()))
+
+
+def _by_sdot(accumulators: Value, pixels: Any, weights: Weights) -> Value:
+    """Pixels without 128 are signed; what that takes off is added for each vector of weights."""
+    builder = accumulators.builder
+    signed = builder.xor(pixels, ir.Constant(pixels.type, [_SIGNS] * pixels.type.count))
+    left = builder.bitcast(signed, weights.bytes().type)
+    total = _neon_dot(builder, "sdot", accumulators.llvm, left, weights.bytes())
+    return accumulators.like(builder.add(total, weights.offset()))
 
 
 def _by_pairs(accumulators: Value, pixels: Any, weights: Weights) -> Value:
@@ -74,11 +111,14 @@ def _pair_sums(builder: Any, left: Any, right: Any, lanes: int) -> Any:
     return builder.add(*halves)
 
 
-def best_dot_add(context: Any, lanes: int) -> DotAdd:
-    """The way that suits the processor which the code is for, whose features numba was told."""
-    features = code_processor().features
-    wide = "+avx512vnni" in features and (lanes == 16 or "+avx512vl" in features)
-    if lanes in (4, 8, 16) and (wide or ("+avxvnni" in features and lanes < 16)):
+def best_dot_add(lanes: int) -> DotAdd:
+    """The way that suits the processor which the code is for."""
+    if lanes == _NEON_LANES and has_feature("i8mm"):
+        return _by_usdot
+    if lanes == _NEON_LANES and has_feature("dotprod"):
+        return _by_sdot
+    wide = has_feature("avx512vnni") and (lanes == 16 or has_feature("avx512vl"))
+    if lanes in (4, 8, 16) and (wide or (has_feature("avxvnni") and lanes < 16)):
         return _by_one_instruction(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}")
     return _by_pairs
 

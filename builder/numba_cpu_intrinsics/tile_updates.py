@@ -41,7 +41,6 @@ class _Rows:
 class _Update:
     """What an update is given: the operands of its word by name, memory as such and numbers as LLVM has them."""
 
-    context: Any
     builder: Any
     tile: Tile
     rows: _Rows
@@ -93,7 +92,7 @@ def _multiply_add_lanes(update: _Update, accumulators: list[Value]) -> list[Valu
 def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int) -> list[Value]:
     """`tile[i, j][l] += x[at + i * row_step + 4 * u + b] * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]`."""
     builder, (rows, columns, lanes) = update.builder, shape_of(update.tile)
-    words, dot_add = ir.VectorType(_I32, lanes), best_dot_add(update.context, lanes)
+    words, dot_add = ir.VectorType(_I32, lanes), best_dot_add(lanes)
     for u in range(depth):
         w_at = update.operands["w_at"]
         weights = [weights_at(builder, update.w, w_at, (u * columns + j) * lanes, words) for j in range(columns)]
@@ -134,7 +133,7 @@ def _word(emit: Emission, operands: Sequence[str], numbers: Sequence[str], limit
             given = dict(zip(names, values, strict=True))
             memories = {name: Memory(builder, of[name], given[name]) for name in ("x", "w") if name in given}
             rows = _Rows(builder, given["row_step"], *(given[name] for name in limit))
-            update = _Update(context, builder, tile, rows, given | memories)
+            update = _Update(builder, tile, rows, given | memories)
             return pack_vectors(builder, emit(update, unpack_vectors(builder, tile, given["tile"]), *known))
 
         kept = {"tile", "x", "w", *numbers}

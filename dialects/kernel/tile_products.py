@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # Bytes whose products fall into one lane.
 FOUR = 4
-# Features of processors that have one instruction for `kernel.tile_dot_add`.
-INT8_PRODUCTS = frozenset({"avx512vnni", "avxvnni"})
+# Features of processors that have an instruction for `kernel.tile_dot_add`.
+INT8_PRODUCTS = frozenset({"avx512vnni", "avxvnni", "dotprod", "i8mm"})
 _UNSIGNED = IntegerType(8, Signedness.UNSIGNED)
 _FROM_MEMORY = ("tile", "x", "x_at", "row_step")
 _ROWS = "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)?"

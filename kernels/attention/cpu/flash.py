@@ -25,7 +25,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
         return False
     if (walks.key.depth, walks.values.column, walks.out.column) != (1, 1, 1):
         return False
-    shape = shape_for(op.queries, columns, lowering.target.vector_bits)
+    shape = shape_for(op.queries, columns, lowering.target.cpu)
     if shape is None:
         return False
     heads = product(op.batch)

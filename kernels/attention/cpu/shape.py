@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 
-# Rows by the number of vectors, for each width: with the factors they fit into the registers.
-_ROWS = {512: {4: 6, 3: 8, 2: 12, 1: 14}, 256: {2: 6, 1: 12}, 128: {2: 4, 1: 8}}
+# Rows by the number of vectors: with the factors they fit into the registers. With 16 of them they are by vector width.
+_ROWS_OF_32 = {4: 6, 3: 8, 2: 12, 1: 14}
+_ROWS_OF_16 = {256: {2: 6, 1: 12}, 128: {2: 4, 1: 8}}
+_MANY_REGISTERS = 32
 # Tasks for each worker, so that none waits long for the last one.
 _TASKS = 4
 
@@ -25,12 +28,12 @@ class CpuShape:
         return self.vectors * self.lanes
 
 
-def shape_for(queries: Dim, columns: int, vector_bits: int) -> CpuShape | None:
+def shape_for(queries: Dim, columns: int, cpu: CpuDevice) -> CpuShape | None:
     """The tile whose vectors cover the columns of a head; None where whole vectors do not."""
-    lanes = vector_bits // 32
+    lanes = cpu.vector_bits // 32
     if columns % lanes:
         return None
-    rows = _ROWS[vector_bits]
+    rows = _ROWS_OF_32 if cpu.registers >= _MANY_REGISTERS else _ROWS_OF_16[cpu.vector_bits]
     vectors = max(count for count in rows if columns // lanes % count == 0)
     most = queries if isinstance(queries, int) else rows[vectors]
     return CpuShape(min(rows[vectors], max(1, most)), vectors, lanes)

@@ -6,14 +6,18 @@ from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.tile import RegisterTile
 
-# Shapes by vector width that leave registers for the factors: those of the right one, and two for elements of the left
-# one. With a single one left the register allocator keeps an accumulator in memory, and each step waits for its store
-# and load. One to three rows read the right factor from memory as they multiply.
-_SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
-    512: (
-        *((1, 8), (1, 4), (1, 2), (1, 1), (2, 8), (2, 4), (2, 2), (2, 1), (3, 8), (3, 4), (3, 2), (3, 1)),
-        *((4, 6), (4, 4), (4, 2), (4, 1), (6, 4), (8, 3), (12, 2), (14, 2), (7, 1), (14, 1)),
-    ),
+# Shapes that leave registers for the factors: those of the right one, and two for elements of the left one. With a
+# single one left the register allocator keeps an accumulator in memory, and each step waits for its store and load. One
+# to three rows read the right factor from memory as they multiply.
+_FEW_OF_32 = ((1, 8), (1, 4), (1, 2), (1, 1), (2, 8), (2, 4), (2, 2), (2, 1), (3, 8), (3, 4), (3, 2), (3, 1))
+_SHAPES_OF_32 = (
+    *_FEW_OF_32,
+    *((4, 6), (4, 4), (4, 2), (4, 1), (6, 4), (8, 3), (12, 2), (14, 2), (7, 1), (14, 1)),
+)
+# Of Arm: an element is read and repeated by an instruction without an offset, so that each row takes an address too.
+_FEW_OF_NEON = tuple(shape for shape in _FEW_OF_32 if shape != (3, 8))
+_SHAPES_OF_NEON = (*_FEW_OF_NEON, *((4, 6), (4, 4), (4, 2), (4, 1), (5, 4), (6, 2), (8, 2), (7, 1), (8, 1)))
+_SHAPES_OF_16: dict[int, tuple[tuple[int, int], ...]] = {
     256: (
         *((1, 8), (1, 4), (1, 2), (1, 1), (2, 6), (2, 3), (2, 1), (3, 4), (3, 2), (3, 1)),
         *((4, 2), (4, 1), (5, 2), (6, 2), (12, 1)),
@@ -23,6 +27,7 @@ _SHAPES: dict[int, tuple[tuple[int, int], ...]] = {
         *((4, 2), (4, 1), (5, 2), (8, 1)),
     ),
 }
+_MANY_REGISTERS, _NEON_BITS = 32, 128
 _FEW_ROWS = 4
 _UNKNOWN_ROWS, _UNKNOWN_COLUMNS = 192, 768
 
@@ -37,7 +42,7 @@ def choose_tile(
     lanes = cpu.vector_bits // 32
     count = rows if isinstance(rows, int) else _UNKNOWN_ROWS
     width = columns if isinstance(columns, int) else _UNKNOWN_COLUMNS
-    shapes = [RegisterTile(*shape) for shape in _SHAPES[cpu.vector_bits] if _fits(shape, rows)]
+    shapes = [RegisterTile(*shape) for shape in _offered(cpu) if _fits(shape, rows)]
 
     def cost(shape: RegisterTile) -> float:
         crowded = isinstance(row_bytes, int) and row_bytes > 0 and row_bytes % cpu.l1_way_bytes == 0
@@ -50,6 +55,12 @@ def choose_tile(
         return slow * work * -(-tiles // threads) * threads / tiles
 
     return min(shapes, key=cost)
+
+
+def _offered(cpu: CpuDevice) -> tuple[tuple[int, int], ...]:
+    if cpu.registers < _MANY_REGISTERS:
+        return _SHAPES_OF_16[cpu.vector_bits]
+    return _SHAPES_OF_NEON if cpu.vector_bits == _NEON_BITS else _SHAPES_OF_32
 
 
 def _fits(shape: tuple[int, int], rows: Dim) -> bool:

@@ -28,7 +28,7 @@ TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
 _ROW, _PIXEL = 2, 3
-_PIXELS = {512: 14, 256: 7, 128: 7}
+_PIXELS_OF_32_REGISTERS, _PIXELS_OF_16 = 14, 7
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
         return False
     lanes = lowering.target.vector_bits // 32
     rows, columns = axes
-    most, cpu = _PIXELS[lowering.target.vector_bits], lowering.target.cpu
+    cpu = lowering.target.cpu
+    most = _PIXELS_OF_32_REGISTERS if cpu.registers >= 32 else _PIXELS_OF_16
     pixels = _tile_pixels(columns.past_inside - columns.first_inside, most, cpu)
     batch, blocks, *_ = dims(op.output.type)
     assert isinstance(blocks, int)

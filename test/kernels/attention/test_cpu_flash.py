@@ -13,6 +13,7 @@ from lowered_network import parse_module
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.kernels.attention.cpu.shape import blocks_per_head, shape_for
@@ -61,13 +62,13 @@ def test_others_go_another_way(element: str) -> None:
 
 
 def test_shapes() -> None:
-    for bits in (128, 256, 512):
-        assert shape_for(100, 24, 512) is None
+    assert shape_for(100, 24, cpu_device("cpu-avx512")) is None
+    for name, registers in (("cpu-128", 16), ("cpu-avx2", 16), ("cpu-avx512", 32), ("cpu-neoverse-v1", 32)):
         for columns in (16, 32, 48, 64, 96, 128):
-            shape = shape_for(100, columns, bits)
+            shape = shape_for(100, columns, cpu_device(name))
             assert shape is not None
             assert columns % shape.width == 0
             # Accumulators, one vector of each column, and a factor.
-            assert shape.rows * shape.vectors + shape.vectors + 1 <= (32 if bits == 512 else 16)
+            assert registers // 2 <= shape.rows * shape.vectors + shape.vectors + 1 <= registers
     assert blocks_per_head(2, 100, 2) == 4
     assert blocks_per_head(96, 100, 2) == 1

@@ -1,0 +1,109 @@
+"""Code for 64-bit Arm, made on any machine: instructions for int8, registers, atomics and the pause of workers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper
+from onnx_models import Array, model_of, numbers
+
+from mlirt.builder.device_choice import asking
+from mlirt.builder.host import cpu_target
+from mlirt.builder.machine_texts import machine_text
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.device_files import cpu_device
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.kernels.matmul.cpu.tile_choice import choose_tile
+from mlirt.passes.phases import TargetMachine
+from mlirt.passes.pipeline import PipelineOptions, run_phases
+from mlirt.runtime.llvm_binding import llvm
+
+
+def quantized_convolution() -> ModelProto:
+    """An int8 convolution whose input and output are float32."""
+    scale: dict[str, Array] = {
+        "sx": np.array(0.02, "f"),
+        "sw": np.array(0.01, "f"),
+        "sy": np.array(0.05, "f"),
+        "z": np.array(128, "u1"),
+    }
+    weights = np.random.default_rng(0).integers(-127, 128, (32, 16, 3, 3), np.int8)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sx", "z"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "sw"], ["e"]),
+        helper.make_node("Conv", ["d", "e"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("QuantizeLinear", ["c", "sy", "z"], ["r"]),
+        helper.make_node("DequantizeLinear", ["r", "sy", "z"], ["y"]),
+    ]
+    return model_of(nodes, {"x": ("float32", (1, 16, 14, 14))}, ["y"], {"w": weights, **scale})
+
+
+def product() -> ModelProto:
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    return model_of([node], {"x": ("float32", (64, 96))}, ["y"], {"w": numbers(96, 96)})
+
+
+@cache
+def assembly(network: str, cpu: str) -> str:
+    """The machine code of the kernels of a network as text."""
+    context = RtContext()
+    with asking(None, cpu):
+        module = import_model({"int8": quantized_convolution, "product": product}[network](), context)
+        run_phases(module, context, options=PipelineOptions("cpu", "int8", TargetMachine.of(cpu_target())))
+        return machine_text(module, "asm")
+
+
+def instructions(text: str) -> Counter[str]:
+    return Counter(re.findall(r"^\t([a-z]\w*)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "having", "lacking"),
+    [
+        ("neoverse-v1", {"usdot"}, {"sdot"}),
+        ("apple-m2", {"usdot"}, {"sdot"}),
+        ("neoverse-n1", {"sdot"}, {"usdot"}),
+        ("cortex-a57", {"smlal"}, {"sdot", "usdot"}),
+    ],
+)
+def test_int8_products_are_the_best_instruction_that_there_is(cpu: str, having: set[str], lacking: set[str]) -> None:
+    found = instructions(assembly("int8", cpu))
+    assert found.keys() >= having or cpu == "cortex-a57"
+    assert not found.keys() & lacking
+
+
+def test_the_accumulators_of_a_product_are_in_registers() -> None:
+    """The inner loop is multiplications for the most part, on more than half of the registers, and spills nothing."""
+    blocks = re.split(r"\n(?=\.L\w+:)", assembly("product", "neoverse-v1"))
+    loop = max(blocks, key=lambda block: block.count("fmla"))
+    found = instructions(loop)
+    assert found["fmla"] > 0.6 * found.total()
+    assert len(set(re.findall(r"fmla\tv(\d+)\.4s", loop))) > 16
+    assert "[sp" not in loop
+
+
+@pytest.mark.parametrize("rows", [7, 64, 196])
+def test_tiles_are_those_of_32_registers(rows: int) -> None:
+    shape = choose_tile(rows, 256, 512, cpu_device("cpu-neoverse-v1"), 1)
+    assert 16 < shape.rows * shape.vectors + shape.vectors + 2 <= 32
+
+
+@pytest.mark.parametrize(("features", "single"), [((), False), (("lse",), True)])
+def test_workers_meet_by_atomic_instructions_and_pause(features: tuple[str, ...], single: bool) -> None:
+    from mlirt.builder.spmd_main import main_features, main_object
+
+    binding = llvm()
+    binding.initialize_all_targets()
+    assert main_features({"lse", "neon", "dotprod"}) == ("lse",)
+    code = main_object("aarch64-unknown-linux-gnu", features)
+    words = np.frombuffer(code[: len(code) // 4 * 4], np.uint32)
+    assert (words == 0xD5033FDF).sum() > 0  # isb
+    swaps = (words & 0xFFE0FC00) == 0xF8E00000  # ldaddal of 64 bits
+    exclusive = (words & 0xFFFFFC00) == 0xC85FFC00  # ldaxr of 64 bits
+    assert bool(swaps.any()) == single
+    assert bool(exclusive.any()) != single
