@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.build_keys import network_key
 from mlirt.builder.condition_setter import setter_cubins
+from mlirt.builder.device_choice import named_architectures
 from mlirt.builder.extents.section import extents_section
 from mlirt.builder.gpu_code import ARCHITECTURES
 from mlirt.builder.host import cpu_target, cuda_target
@@ -176,7 +177,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
 
 
 def _architectures(options: BuildOptions) -> Sequence[str]:
-    return [cuda_target().arch] if options.temporary else options.architectures
+    return [cuda_target().arch] if options.temporary else named_architectures(options.architectures)
 
 
 def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) -> Target:

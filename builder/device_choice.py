@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -13,15 +13,18 @@ from mlirt.dialects.processor_files import HOST, check_system, read_processor
 from mlirt.errors import MlirtError
 
 _ASKED: ContextVar[str] = ContextVar("mlirt_device", default="")
+_ARCHITECTURE: ContextVar[str] = ContextVar("mlirt_architecture", default="")
 _PROCESSOR: ContextVar[tuple[str, str]] = ContextVar("mlirt_processor", default=(HOST, HOST))
 _RELATIVE_TOLERANCE = 0.05  # by how much a clock or a bandwidth that a driver tells may differ from a data sheet's
 _EXACT = ("processors", "shared_bytes")
 
 
 @contextmanager
-def asking(device: str | None, cpu: str | None = None, system: str | None = None) -> Generator[None]:
-    """Let a device, a processor and an operating system count for the builds inside, those of them that are named;
-    raises `InvalidInputError` for one there is not.
+def asking(
+    device: str | None, cpu: str | None = None, system: str | None = None, gpu: str | None = None
+) -> Generator[None]:
+    """Let a device, a processor, an operating system and a GPU's architecture count for the builds inside, those that
+    are named; raises `InvalidInputError` for one there is not.
     """
     if device:
         read_device(device)
@@ -30,16 +33,29 @@ def asking(device: str | None, cpu: str | None = None, system: str | None = None
     check_system(system or HOST)
     before = _PROCESSOR.get()
     tokens = _ASKED.set(device or _ASKED.get()), _PROCESSOR.set((cpu or before[0], system or before[1]))
+    arch = _ARCHITECTURE.set(gpu or _ARCHITECTURE.get())
     try:
         yield
     finally:
         _ASKED.reset(tokens[0])
         _PROCESSOR.reset(tokens[1])
+        _ARCHITECTURE.reset(arch)
 
 
 def asked_processor() -> tuple[str, str]:
     """The names of the processor and the operating system that code is for; each is `host` where none is asked for."""
     return _PROCESSOR.get()
+
+
+def asked_architecture() -> str:
+    """The architecture of GPUs that code is for, or MLIRT_ARCH; empty where neither is given."""
+    return _ARCHITECTURE.get() or os.environ.get("MLIRT_ARCH", "")
+
+
+def named_architectures(usual: Sequence[str]) -> Sequence[str]:
+    """The architectures that there is code for: the one that a build names, else the usual ones."""
+    named = _ARCHITECTURE.get()
+    return (named,) if named else usual
 
 
 def asked_device() -> str:
@@ -52,6 +68,8 @@ def asked_target() -> str | None:
     device = asked_device()
     if device:
         return _target_of(read_device(device))
+    if _ARCHITECTURE.get():
+        return "cuda"
     return "cpu" if asked_processor() != (HOST, HOST) else None
 
 
@@ -99,4 +117,14 @@ def _differs(figure: str, value: float, known: float) -> bool:
     return value != known if figure in _EXACT else abs(value / known - 1) > _RELATIVE_TOLERANCE
 
 
-__all__ = ["asked_device", "asked_for", "asked_processor", "asked_target", "asking", "description", "gpu_here"]
+__all__ = [
+    "asked_architecture",
+    "asked_device",
+    "asked_for",
+    "asked_processor",
+    "asked_target",
+    "asking",
+    "description",
+    "gpu_here",
+    "named_architectures",
+]

@@ -7,7 +7,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mlirt.builder.device_choice import asked_device, asked_for, asked_processor, asked_target, gpu_here
+from mlirt.builder.device_choice import (
+    asked_architecture,
+    asked_device,
+    asked_for,
+    asked_processor,
+    asked_target,
+    gpu_here,
+)
 from mlirt.dialects.device_files import cpu_device, gpu_device
 from mlirt.dialects.processor_files import HOST, SYSTEMS, Processor, levels, read_processor
 from mlirt.dialects.target import AMX, Target
@@ -123,7 +130,7 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     """
     from mlirt.builder.gpu_code import ARCHITECTURES
 
-    wanted = os.environ.get("MLIRT_ARCH", "")
+    wanted = asked_architecture()
     if wanted and wanted not in ARCHITECTURES:
         raise InvalidInputError(f"code for {wanted!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
     features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
@@ -165,7 +172,11 @@ def _asked() -> str:
     """In words the device or the processor that is asked for."""
     cpu, system = asked_processor()
     device = asked_device()
-    return f"the device {device}" if device else f"the processor {cpu}" if cpu != HOST else f"the system {system}"
+    if device:
+        return f"the device {device}"
+    if cpu == HOST and system == HOST:
+        return f"the architecture {asked_architecture()}"
+    return f"the processor {cpu}" if cpu != HOST else f"the system {system}"
 
 
 def gpu_is_here() -> bool:

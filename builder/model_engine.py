@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from mlirt.builder.build_keys import model_key
+from mlirt.builder.config.machines import machines_of
 from mlirt.builder.device_choice import asking
 from mlirt.builder.inner_outputs import InnerOutputs
 from mlirt.builder.model_kinds import is_source_network, name_of_model
@@ -17,6 +19,7 @@ from mlirt.builder.plan_profiles import shape_ranges
 from mlirt.counted_warnings import warnings_so_far
 from mlirt.errors import reports_shortage
 from mlirt.runtime.garbage_collection import rare_collections
+from mlirt.runtime.plan_file import Plan, plan_for_machines
 
 if TYPE_CHECKING:
     from mlirt.builder.config.build_config import BuildConfig, Progress
@@ -40,8 +43,11 @@ def build_engine(model: ModelSource | SourceNetwork, config: BuildConfig) -> Eng
     start = perf_counter()
     if _LOG.isEnabledFor(logging.DEBUG):
         config = config.replace(progress=_logged(config.progress))
-    with asking(config.device, config.cpu, config.system):
-        if config.debug:
+    machines = machines_of(config)
+    with asking(config.device, *(() if len(machines) > 1 else (config.cpu, config.system, config.gpu))):
+        if len(machines) > 1:
+            engine = _engine_for_machines(model, config, machines)
+        elif config.debug:
             from mlirt.builder.inner_tensors import debugged
 
             engine = debugged(model, config, _one_engine)
@@ -60,8 +66,28 @@ def _logged(progress: Progress | None) -> Progress:
     return told
 
 
+def _engine_for_machines(
+    model: ModelSource | SourceNetwork, config: BuildConfig, machines: Mapping[str, BuildConfig]
+) -> EngineLike:
+    """The engine of this machine, whose plan is saved with those for the others."""
+    plans = dict[str, Plan]()
+    for name, one in machines.items():
+        with asking(one.device, one.cpu, one.system, one.gpu):
+            found = _plan_or_engine(model, one, InnerOutputs(tuple(dict.fromkeys(one.outputs))))
+        assert isinstance(found, Plan)
+        plans[name] = found
+    plan = plan_for_machines(plans)
+    return opened(plan, plan.manifest.target.kind, config)
+
+
 def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: InnerOutputs) -> EngineLike:
-    """An engine that stands alone: from the cache, if the same model was built before."""
+    """An engine that stands alone."""
+    found = _plan_or_engine(model, config, inner)
+    return opened(found, found.manifest.target.kind, config) if isinstance(found, Plan) else found
+
+
+def _plan_or_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: InnerOutputs) -> Plan | EngineLike:
+    """The plan of a model, from the cache if the same one was built before; the interpreter has an engine alone."""
     target = config.chosen_target()
     name, cache = name_of_model(model), PlanCache()
     key = None
@@ -71,7 +97,7 @@ def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: 
     if plan is not None:
         if config.progress is not None:
             config.progress(TAKEN, 0, 1)
-        return opened(plan, target, config)
+        return plan
     # The compiler is not even imported for a plan that was built before: that takes three quarters of its start.
     from mlirt.builder.read_model import read_model_network
     from mlirt.dialects.context import RtContext
@@ -91,8 +117,7 @@ def _one_engine(model: ModelSource | SourceNetwork, config: BuildConfig, inner: 
     if key is not None and warnings_so_far() == warned:
         options = replace(options, kept_as=[key])
     with tuning_of(config, network.target) as choice, recording(config.remarks):
-        plan = build_plan(network.module, ctx, network.target, replace(options, tuning=choice))
-        return opened(plan, network.target, config)
+        return build_plan(network.module, ctx, network.target, replace(options, tuning=choice))
 
 
 def _reference_engine(network: ModelNetwork, ctx: RtContext, config: BuildConfig, name: str) -> EngineLike:

@@ -1,5 +1,6 @@
 """The engine: a plan that is loaded on its device and answers `run`; `load` opens one from a file."""
 
+import logging
 import os
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -30,8 +31,9 @@ from mlirt.runtime.lent_memory import Allocator, ContextMemory, memory_of
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.output_arrays import host_output, put_into
-from mlirt.runtime.plan_file import Plan, plan_bytes, read_plan
+from mlirt.runtime.plan_file import Plan, gpu_capability, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
+from mlirt.runtime.plan_variants import refuse
 from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.python_callers import CALLERS
 from mlirt.runtime.run_state import MAIN, StateView
@@ -128,6 +130,12 @@ class Engine:
     def name(self) -> str:
         """The network's name."""
         return self.plan.manifest.name
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines that the plan has code for, where it was built for several; the first is `machine`."""
+        found = self.plan.variants
+        return () if found is None else (found.chosen, *(name for name in found.names if name != found.chosen))
 
     @property
     def target(self) -> str:
@@ -470,8 +478,7 @@ class Engine:
         """
         if self._file is not None and self._file.is_unchanged:
             return _opened, (self._file, self._spin_ms, self._shape_cache_mb, self._threads, self._streams)
-        plan = plan_bytes(self.plan.manifest_json, self.plan.sections, self.plan.weights)
-        return _opened, (plan, self._spin_ms, self._shape_cache_mb, self._threads, self._streams)
+        return _opened, (self.plan.to_bytes(), self._spin_ms, self._shape_cache_mb, self._threads, self._streams)
 
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -521,6 +528,7 @@ def load(
     memory = None if allocator is None else memory_of(allocator)
     with rare_collections():
         plan = read_plan(source, check_weights=check_weights)
+        _check_machine(plan)
         waits = plan.manifest.target.kind == "cuda" and not _driver_is_here()
         return Engine(
             plan,
@@ -532,6 +540,17 @@ def load(
             allocator=allocator,
             memory=memory,
         )
+
+
+def _check_machine(plan: Plan) -> None:
+    """Say which plan of several was chosen; raise PlanError where none of them runs here."""
+    if plan.variants is None:
+        return
+    found = plan.variants
+    chosen = next(one for one in found.machines if one.name == found.chosen)
+    if not chosen.runs_here(gpu_capability) and (chosen.kind == "cpu" or _driver_is_here()):
+        raise refuse(found.machines)
+    logging.getLogger("mlirt").info("mlirt: the plan has code for %s: %s", ", ".join(found.names), found.chosen)
 
 
 def _driver_is_here() -> bool:

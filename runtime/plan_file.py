@@ -2,7 +2,8 @@
 
 Layout (all integers little-endian):
     0   8 bytes   magic `\\x89mlirt\\r\\n`
-    8   u64       version of the container (3; the digest of 2 did not cover the header, 1 had all weights as in memory)
+    8   u64       version of the container (3, or 4 with plans for several machines; the digest of 2 did not cover the
+                  header, 1 had all weights as in memory)
     16  u64       length of the whole file
     24  u64       length of the index
     32  32 bytes  SHA-256 of the 32 bytes before and the index
@@ -13,6 +14,7 @@ safetensors stream, mapped and not read but for what is stored in fewer bytes th
 runtime/safetensors_section.py), and the object code by name.
 `network.mlir` is the network as it was given, as IR without its large weights, unless the build was told to be silent
 (ProfilingVerbosity.NONE); refittable plans have those in `network.safetensors`. Running ignores both.
+A file of version 4 has a section `machines` in place of `manifest`, see runtime/plan_variants.py.
 
 The manifest is what docs/plan-format.md says, which is made of the records of runtime/manifest.py.
 """
@@ -31,7 +33,7 @@ from typing import IO, cast
 import numpy as np
 
 from mlirt.atomic_file import Bytes, write_file
-from mlirt.errors import PlanError, reports_shortage
+from mlirt.errors import MlirtError, PlanError, reports_shortage
 from mlirt.runtime import safetensors_section
 from mlirt.runtime.compact_weights import Forms
 from mlirt.runtime.contract_checks import check_contracts, sealed_contracts
@@ -39,10 +41,22 @@ from mlirt.runtime.extents import SECTION as _EXTENTS
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.manifest_parser import parse_manifest
 from mlirt.runtime.plan_source import PlanFile, PlanSource, open_source
+from mlirt.runtime.plan_variants import (
+    MACHINES,
+    Machine,
+    Place,
+    Variant,
+    Variants,
+    choose,
+    machine_of,
+    machines_of,
+    merged,
+)
 
 MAGIC = b"\x89mlirt\r\n"
 CONTAINER_VERSION = 3
-_READABLE = (1, 2, 3)
+FOR_MACHINES = 4
+_READABLE = (1, 2, 3, FOR_MACHINES)
 _HEADER_IS_SIGNED = 3
 ALIGNMENT = 64
 _START = struct.Struct("<8sQQQ")
@@ -74,6 +88,8 @@ class Plan:
     origin: PlanOrigin | None = field(default=None, compare=False, repr=False)
     forms: Forms = field(default_factory=Forms, compare=False, repr=False)
     """In how few bytes each weight can be written, found when the plan is first written: kept plans are saved later."""
+    variants: Variants | None = field(default=None, compare=False, repr=False)
+    """The plans of the same network for other machines, with which this one is saved."""
 
     def check_weights(self) -> None:
         """Raise PlanError where the weights are not those that were saved: `read_plan` may have left that out."""
@@ -93,8 +109,29 @@ class Plan:
 
         Where there is no section `extents`, one is written that holds every launch to the numbers that it has now.
         """
+        if self.variants is None:
+            bodies = {_MANIFEST: _manifest_text(self.manifest_json), **self._bodies()}
+            return _file_pieces(bodies, safetensors_section.stream_of(self.weights, self.forms), CONTAINER_VERSION)
+        chosen, read = self.variants.chosen, self.variants.read()
+        bodies, weights = merged([self.as_variant(chosen) if one.name == chosen else one for one in read])
+        return _file_pieces(bodies, safetensors_section.stream_of(weights), FOR_MACHINES)
+
+    def _bodies(self) -> Mapping[str, Bytes]:
+        """All sections but the manifest and the weights."""
         sections = _with_contracts(self.manifest_json, self.sections)
-        return _file_pieces(self.manifest_json, sections, safetensors_section.stream_of(self.weights, self.forms))
+        for name in (_MANIFEST, _WEIGHTS):
+            if name in sections:
+                raise PlanError(f"section name {name!r} is reserved")
+        return sections
+
+    def as_variant(self, name: str) -> Variant:
+        """This plan alone as one of several, for a machine of a name."""
+        bodies = {_MANIFEST: _manifest_text(self.manifest_json), **self._bodies()}
+        return Variant(name, self.manifest_json, bodies, self.weights)
+
+    def to_bytes(self) -> bytes:
+        """The plan file as bytes."""
+        return b"".join(self.pieces())
 
     def with_extents(self, section: bytes) -> Plan:
         """The plan with the section `extents`, which alone is validated."""
@@ -117,6 +154,17 @@ def _parsed(manifest: object, sections: Mapping[str, Bytes], weight_sizes: Mappi
         return parsed
     contracts, sealed = check_contracts(parsed, cast("Mapping[str, object]", manifest), bytes(sections[_EXTENTS]))
     return replace(parsed, contracts=contracts, sealed=sealed)
+
+
+def plan_for_machines(plans: Mapping[str, Plan]) -> Plan:
+    """The plan that suits this machine best of several by the names of their machines; it is saved with the others.
+
+    The first one where none suits.
+    """
+    kept = [plan.as_variant(name) for name, plan in plans.items()]
+    machines = tuple(machine_of(one.name, one.manifest) for one in kept)
+    chosen = (choose(machines, gpu_capability) or machines[0]).name
+    return replace(plans[chosen], variants=Variants(machines, chosen, lambda: kept))
 
 
 def write_plan(
@@ -151,20 +199,18 @@ def _with_contracts(manifest: Mapping[str, object], sections: Mapping[str, Bytes
     return {**sections, _EXTENTS: sealed_contracts(manifest)}
 
 
-def _file_pieces(
-    manifest: Mapping[str, object], sections: Mapping[str, Bytes], stream: safetensors_section.Stream
-) -> Iterable[Bytes]:
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    bodies = {_MANIFEST: memoryview(text)}
-    for name in sorted(sections):
-        if name in (_MANIFEST, _WEIGHTS):
-            raise PlanError(f"section name {name!r} is reserved")
-        bodies[name] = memoryview(sections[name]).cast("B")
+def _manifest_text(manifest: Mapping[str, object]) -> bytes:
+    return json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _file_pieces(sections: Mapping[str, Bytes], stream: safetensors_section.Stream, version: int) -> Iterable[Bytes]:
+    order = sorted(sections, key=lambda name: (name not in (_MANIFEST, MACHINES), name))
+    bodies = {name: memoryview(sections[name]).cast("B") for name in order}
     # Read twice, for the digest and for the file, so that no copy of the weights is ever there.
     digests = {name: _digest([body]) for name, body in bodies.items()} | {_WEIGHTS: _digest(stream.pieces())}
     sizes = {name: len(body) for name, body in bodies.items()} | {_WEIGHTS: stream.size}
     index, offsets, end = _layout(sizes, digests)
-    start = _START.pack(MAGIC, CONTAINER_VERSION, end, len(index))
+    start = _START.pack(MAGIC, version, end, len(index))
     yield start + hashlib.sha256(start + index).digest()
     yield index
     position = _HEADER.size + len(index)
@@ -250,6 +296,8 @@ def read_plan(source: str | os.PathLike[str] | Bytes, *, check_weights: bool = T
 
 def _plan_of(opened: PlanSource, check_weights: bool) -> Plan:
     index = _read_index(opened.data)
+    if any(row[0] == MACHINES for row in index):
+        return _plan_for_this_machine(opened, index, check_weights)
     bodies = _read_sections(opened.data, index, () if check_weights else (_WEIGHTS,))
     if _MANIFEST not in bodies or _WEIGHTS not in bodies:
         raise PlanError("damaged plan file: it has no manifest or no weights section")
@@ -265,6 +313,53 @@ def _plan_of(opened: PlanSource, check_weights: bool) -> Plan:
     opened.release_pages()
     record, sections = cast("Mapping[str, object]", manifest), cast("Mapping[str, Bytes]", bodies)
     return Plan(parsed, record, sections, weights, origin, forms)
+
+
+def _plan_for_this_machine(opened: PlanSource, index: list[tuple[str, int, int, str]], check_weights: bool) -> Plan:
+    """The plan of several that suits this machine best; the first one where none does. Only its sections are read."""
+    bodies = _read_sections(opened.data, index, [row[0] for row in index if row[0] != MACHINES])
+    digests = {row[0]: row[3] for row in index}
+    machines = machines_of(bodies[MACHINES])
+    chosen = choose(machines, gpu_capability) or machines[0]
+    stream = bodies.get(_WEIGHTS)
+    if stream is None:
+        raise PlanError("damaged plan file: it has no weights section")
+    if check_weights:
+        _check_digest(_WEIGHTS, stream, digests[_WEIGHTS])
+
+    def parts_of(one: Machine, identity: str | None = None) -> Variant:
+        for name in one.sections.values():
+            if name not in bodies:
+                raise PlanError(f"damaged plan file: there is no section {name[:80]!r}")
+            _check_digest(name, bodies[name], digests[name])
+        own = {name: bodies[place] for name, place in one.sections.items()}
+        if not own.keys() >= {_MANIFEST, _EXTENTS}:
+            raise PlanError("damaged plan file: a machine has no manifest, or nobody says what its kernels touch")
+        places = {key: Place.of(place) for key, place in one.weights.items()}
+        stored = safetensors_section.parse(stream, identity, None, {place.name for place in places.values()})
+        weights = {key: place.take(stored) for key, place in places.items()}
+        record = _read_json(own[_MANIFEST], "the manifest", _MAX_MANIFEST)
+        return Variant(one.name, cast("Mapping[str, object]", record), own, weights)
+
+    found = parts_of(chosen, digests[_WEIGHTS] if check_weights else None)
+    sections = {name: body for name, body in found.sections.items() if name != _MANIFEST}
+    parsed = _parsed(found.manifest, sections, {key: array.nbytes for key, array in found.weights.items()})
+    if not chosen.describes(parsed.target.kind, parsed.target.triple, parsed.target.features):
+        raise PlanError(f"damaged plan file: the plan for {chosen.name[:80]} is for another machine")
+    opened.check_unchanged()
+    variants = Variants(machines, chosen.name, lambda: [parts_of(one) for one in machines])
+    origin = PlanOrigin(opened.file, stream, digests[_WEIGHTS])
+    return Plan(parsed, found.manifest, sections, found.weights, origin, Forms(), variants)
+
+
+def gpu_capability() -> tuple[int, int] | None:
+    """The compute capability of the GPU that is here; None where there is none."""
+    from mlirt.runtime.cuda_driver import open_driver
+
+    try:
+        return open_driver().compute_capability()
+    except MlirtError:
+        return None
 
 
 def _read_index(data: memoryview) -> list[tuple[str, int, int, str]]:

@@ -6,7 +6,7 @@ Float32 tensors that are halves, or bytes times scales (`SCALES*`), are stored a
 """
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -99,13 +99,18 @@ def _stored(
     return stored, widened
 
 
-def parse(stream: memoryview, identity: Hashable | None = None, forms: Forms | None = None) -> dict[str, np.ndarray]:
+def parse(
+    stream: memoryview,
+    identity: Hashable | None = None,
+    forms: Forms | None = None,
+    only: Collection[str] | None = None,
+) -> dict[str, np.ndarray]:
     """Return the tensors of `stream` as read-only arrays; raise PlanError where it is damaged.
 
     They lie in the stream's own memory, but for those that are stored in fewer bytes. These are shared by all who have
     read a stream of the same `identity`, where there is one: streams with equal ones have equal bytes. `forms` gets
     those that are stored as they are: whoever wrote them has looked for fewer bytes. How to write the others follows
-    from their numbers, not from what a file says of them.
+    from their numbers, not from what a file says of them. Where some names are asked for, `only` these are returned.
     """
     if len(stream) < 8:
         raise PlanError("weights section: shorter than its header")
@@ -121,9 +126,10 @@ def parse(stream: memoryview, identity: Hashable | None = None, forms: Forms | N
     data = stream[8 + length :]
     found: dict[str, np.ndarray] = {}
     for key, entry in cast("dict[str, object]", header).items():
-        if key != "__metadata__" and not key.startswith(FILLER):
+        wanted = only is None or key.removeprefix(SCALES) in only
+        if wanted and key != "__metadata__" and not key.startswith(FILLER):
             found[key] = _tensor(key, entry, data)
-    widened = _widened(cast("dict[str, object]", header))
+    widened = [key for key in _widened(cast("dict[str, object]", header)) if only is None or key in only]
     if forms is not None:
         forms.update(dict.fromkeys(found.keys() - set(widened)))
     for key in widened:

@@ -21,6 +21,7 @@ _PROFILES = ("minShapes", "optShapes", "maxShapes")
 _SAME: Mapping[str, str] = {
     "target": "target",
     "cpu": "cpu",
+    "gpu": "gpu",
     "system": "system",
     "timingCacheFile": "timing_cache",
     "heuristic": "heuristic",

@@ -234,7 +234,16 @@ def _load(arguments: Namespace) -> EngineLike:
         streams=arguments.streams,
     )
     log("I", f"Engine loaded in {time.perf_counter() - start:g} sec.")
+    _report_machines(engine)
     return engine
+
+
+def _report_machines(engine: EngineLike) -> None:
+    """For an engine of several machines say which ones, and whose code it is."""
+    from mlirt.runtime.engine import Engine
+
+    if isinstance(engine, Engine) and engine.machines:
+        log("I", f"The plan has code for {', '.join(engine.machines)}; {engine.machines[0]} was chosen.")
 
 
 def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
@@ -272,6 +281,7 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
         bar.close()
     seconds = time.perf_counter() - start
     log("I", f"Engine built in {seconds:g} sec.")
+    _report_machines(engine)
     note("build_seconds", seconds)
     if arguments.verbose:
         log("V", f"Phases of the build: {progress.line()}")

@@ -214,7 +214,12 @@ def _add_engine(add: Add) -> None:
         help="the GPU to use, by its number, default: %(default)s; or a device to choose kernels for: h100-pcie, "
         "cpu-avx2, h200+processors=148 or a .toml file",
     )
-    add("--cpu", metavar="NAME", help="the processor to make code for: host, x86-64-v3, neoverse-v1, ..; default: host")
+    add(
+        "--cpu",
+        metavar="NAMES",
+        help="the processors to make code for, with commas: host, x86-64-v3, neoverse-v1, ..; default: host",
+    )
+    add("--gpu", metavar="NAMES", help="the architectures of GPUs to make code for, with commas: sm_80,sm_90a")
     add("--system", metavar="NAME", help="the operating system to make code for: host or linux; default: host")
     add("--buildOnly", action="store_true", help="do not run")
     add(

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.config import checks
+from mlirt.builder.config.machines import names_in
 from mlirt.builder.config.setting import setting, setting_of
 from mlirt.builder.config.values import same
 from mlirt.errors import InvalidInputError
@@ -125,9 +126,14 @@ class BuildConfig:
     "h200+processors=148", or a .toml file (docs/add-a-device.md). None is what MLIRT_DEVICE says, else the GPU that is
     here, or an H200.
     """
-    cpu: str | None = field(default=None, metadata=setting(checks.optional(checks.processor)))
+    cpu: str | None = field(default=None, metadata=setting(checks.optional(checks.processors)))
     """The processor that code for a CPU is made for: a level such as "x86-64-v3", a name such as "neoverse-v1"
     (docs/machines.md), or "host". For one that is named nothing is asked of the machine that builds. None is "host".
+    With several, "x86-64-v3,x86-64-v4,neoverse-v1", a plan has code for each, and the best is chosen when it is loaded.
+    """
+    gpu: str | None = field(default=None, metadata=setting(checks.optional(checks.architectures)))
+    """The architecture of the GPU that code is made for, "sm_80" or "sm_90a", or several; also beside `cpu`. None is
+    that of the GPU that is here, with code for the others as well.
     """
     system: str | None = field(default=None, metadata=setting(checks.optional(checks.system)))
     """The operating system that code for a CPU is made for, "linux", or "host". None is "host", and "linux" where a
@@ -188,6 +194,15 @@ class BuildConfig:
             )
         if self.debug and self.state:
             raise InvalidInputError("debug tensors are for networks without state: give the state as inputs")
+        several = len(names_in(self.cpu)) + len(names_in(self.gpu)) > 1
+        if several and (self.debug or self.refittable):
+            raise InvalidInputError("an engine for several machines can have no debug tensors and cannot be refittable")
+        if self.refittable and (self.cpu or "host") != "host":
+            raise InvalidInputError("an engine for a processor that is named cannot be refittable")
+        if self.gpu and self.target == "cpu" and not several:
+            raise InvalidInputError(f"gpu {self.gpu} is for target cuda, not cpu")
+        if several and self.target == "reference":
+            raise InvalidInputError("target reference has no code, so that it is for no machine")
         if self.target == "reference":
             if self.pipeline is not None and self.pipeline.edits:
                 raise InvalidInputError(
@@ -214,7 +229,7 @@ class BuildConfig:
         from mlirt.builder.device_choice import asking
         from mlirt.builder.host import log_target
 
-        with asking(self.device, self.cpu, self.system):
+        with asking(self.device, self.cpu, self.system, self.gpu):
             return log_target(self.target)
 
     def changes(self) -> dict[str, Any]:

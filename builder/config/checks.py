@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
+from mlirt.builder.config.machines import names_in
 from mlirt.builder.config.setting import Check
 from mlirt.builder.profiles import read_profiles
 from mlirt.errors import InvalidInputError
@@ -174,15 +175,31 @@ def device(name: str, value: Any) -> str:
     return value
 
 
-def processor(name: str, value: Any) -> str:
-    """A processor that code is made for, by its name."""
+def processors(name: str, value: Any) -> str:
+    """Processors that code is made for, by their names, with commas between them."""
     from mlirt.dialects.processor_files import HOST, read_processor
 
-    if not isinstance(value, str):
-        raise InvalidInputError(f"{name}: expected a name of a processor, such as 'x86-64-v3', got {value!r}")
-    if value != HOST:
-        _with_name(name, read_processor, value)
-    return value
+    def check(one: str) -> None:
+        if one != HOST:
+            read_processor(one)
+
+    return _names(name, value, "x86-64-v3", check)
+
+
+def architectures(name: str, value: Any) -> str:
+    """Architectures of GPUs that code is made for, with commas between them."""
+    from mlirt.builder.gpu_code import check_architecture
+
+    return _names(name, value, "sm_90a", check_architecture)
+
+
+def _names(name: str, value: Any, example: str, check: Callable[[str], object]) -> str:
+    found = names_in(value) if isinstance(value, str) else []
+    if not found:
+        raise InvalidInputError(f"{name}: expected a name such as {example!r}, or several, got {value!r}")
+    for one in found:
+        _with_name(name, check, one)
+    return ",".join(found)
 
 
 def system(name: str, value: Any) -> str:

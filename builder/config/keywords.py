@@ -43,6 +43,7 @@ class Keywords(TypedDict, total=False):
     workspace: int | None
     device: str | None
     cpu: str | None
+    gpu: str | None
     system: str | None
     refittable: bool
     pipeline: Pipeline | None

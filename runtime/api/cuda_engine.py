@@ -15,7 +15,6 @@ from mlirt.runtime.api.implicit_batch import largest_batch
 from mlirt.runtime.api.profile_users import ProfileUsers
 from mlirt.runtime.kept_network import is_refittable
 from mlirt.runtime.loop_layers import loops_as_layers
-from mlirt.runtime.plan_file import plan_bytes
 from mlirt.runtime.size_program import SizeProgram
 from mlirt.tensorrt.build_enums import EngineCapability, HardwareCompatibilityLevel, ProfilingVerbosity, TacticSource
 from mlirt.tensorrt.context_manager import ContextManager
@@ -217,8 +216,7 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
     def serialize(self) -> IHostMemory:
         """The plan."""
-        plan = self.engine.plan
-        return IHostMemory(plan_bytes(plan.manifest_json, plan.sections, plan.weights))
+        return IHostMemory(self.engine.plan.to_bytes())
 
     def tensor(self, name: str) -> EngineTensor:
         """A tensor; raises `InvalidInputError` for a name that is none."""

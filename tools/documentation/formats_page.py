@@ -40,6 +40,7 @@ def formats_page() -> str:
     rows = (
         ("the package", "", __version__, ""),
         ("a plan's container ([the plan file](plan-format.md))", "`save`", plan_file.CONTAINER_VERSION, again),
+        ("the same with plans for several machines ([machines](machines.md))", "`save`", plan_file.FOR_MACHINES, again),
         ("a plan's manifest ([its records](plan-format.md#the-manifest))", "`save`", manifest.FORMAT, again),
         ("a timing cache", "`TimingCache.serialize`, `--timingCacheFile`", timing_cache.FORMAT, "refused; delete it"),
         (
