@@ -1,14 +1,15 @@
 """Random graphs and ONNX's node tests with dynamic lengths: our CPU kernels against onnxruntime without optimisations.
 
 `python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--static] [--first N] [--jobs N]
-                          [--seconds S] [--guard end|start]`
+                          [--seconds S] [--guard end|start] [--cpu NAME]`
 
 Each case is built for the CPU, or for the NumPy reference with `--target reference`, and run with several lengths. With
 `--contradict` the lengths of the inputs are changed at random: where onnxruntime refuses them, ours has to refuse them,
 too. With `--static` the peer is our own engine, built for the lengths of each run: the static and the dynamic form of
 a network give the same, or both refuse the run; what only one of them refuses is wrong. Cases run in worker processes,
 so that a crash is a result like another. With `--guard` each buffer lies beside a page that nobody may touch, at its
-end or at its start, so that an access outside of it is a crash. Outcomes:
+end or at its start, so that an access outside of it is a crash. `--cpu` names what code is made for: a lower level of
+this machine's processors, such as x86-64. Outcomes:
 
 right        the same types, shapes and numbers, or both refuse the run
 rounding     other numbers, but onnxruntime's own move as much when its inputs change by 1e-7 of themselves
@@ -133,7 +134,7 @@ def moves_as_much(case: Case, number: int, found: dict[str, Array], wanted: dict
     )
 
 
-def judge(case: Case, target: str, *, by_static_form: bool = False) -> tuple[str, str]:
+def judge(case: Case, target: str, *, by_static_form: bool = False, cpu: str | None = None) -> tuple[str, str]:
     """The outcome of a case, and why."""
     import mlirt
 
@@ -144,7 +145,7 @@ def judge(case: Case, target: str, *, by_static_form: bool = False) -> tuple[str
     except Exception as error:
         return "error" if by_static_form else "peer", f"{type(error).__name__}: {error}"[:200]
     try:
-        engine = mlirt.compile(case.model, target=target)
+        engine = mlirt.compile(case.model, target=target, cpu=cpu)
     except mlirt.UnsupportedError as error:
         return "unsupported", str(error)[:200]
     except mlirt.InvalidModelError as error:
@@ -220,7 +221,7 @@ def serve(options: argparse.Namespace) -> None:
             else random_case(number - len(tests) + options.first, options.nodes, contradicts=options.contradict)
         )
         begun = time.perf_counter()
-        outcome, why = judge(case, options.target, by_static_form=options.static)
+        outcome, why = judge(case, options.target, by_static_form=options.static, cpu=options.cpu)
         answer = {"case": case.name, "outcome": outcome, "why": why, "seconds": time.perf_counter() - begun}
         print("RESULT " + json.dumps(answer), flush=True)
 
@@ -333,6 +334,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--static", action="store_true", help="compare with engines of static lengths")
     parser.add_argument("--guard", default="", choices=("", "end", "start"), help="guard pages at buffers")
     parser.add_argument("--target", default="cpu", choices=("cpu", "reference"))
+    parser.add_argument("--cpu", help="the processor that code is made for")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no case after so many seconds")
     parser.add_argument("--case-seconds", type=float, default=120, help="what a case may take")
