@@ -256,7 +256,7 @@ def _build(arguments: Namespace, recorder: BuildRecorder | None) -> EngineLike:
     if arguments.target == "cuda" and not arguments.buildOnly:
         if not gpu_is_here():
             raise InvalidInputError("--target=cuda: there is no GPU to run on; --buildOnly builds for another machine")
-    if arguments.target == "auto":
+    if arguments.target == "auto" and not (arguments.cpu or arguments.gpu):
         chosen, why = automatic_target()
         log("I", f"The target is {chosen}: {why}.")
     start = time.perf_counter()

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.config import checks
-from mlirt.builder.config.machines import names_in
+from mlirt.builder.config.machines import machines_of, names_in
 from mlirt.builder.config.setting import setting, setting_of
 from mlirt.builder.config.values import same
 from mlirt.errors import InvalidInputError
@@ -225,10 +225,16 @@ class BuildConfig:
         return replace(self, **changes) if changes else self
 
     def chosen_target(self) -> str:
-        """cuda or cpu for "auto", which the log tells; else the target, which is that of the device if one is named."""
+        """cuda or cpu for "auto", which the log tells; else the target, which is that of the device if one is named.
+
+        Of several machines it is the first one's.
+        """
         from mlirt.builder.device_choice import asking
         from mlirt.builder.host import log_target
 
+        machines = list(machines_of(self).values())
+        if len(machines) > 1:
+            return machines[0].chosen_target()
         with asking(self.device, self.cpu, self.system, self.gpu):
             return log_target(self.target)
 

@@ -247,6 +247,21 @@ def test_rt_exec_says_which_was_chosen(tmp_path: Path, capsys: pytest.CaptureFix
     assert f"The plan has code for {chosen_here()}, " in capsys.readouterr().out
 
 
+def test_the_target_of_several_is_the_first_ones() -> None:
+    settings = mlirt.BuildConfig()
+    assert settings.replace(cpu=",".join(CPUS)).chosen_target() == "cpu"
+    assert settings.replace(gpu="sm_80,sm_90a").chosen_target() == "cuda"
+    assert settings.replace(gpu="sm_90a").chosen_target() == "cuda"
+
+
+def test_a_plan_for_one_gpu_has_code_for_it_alone() -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    model = model_of([node], {"x": ("float32", (4, 64))}, ["y"])
+    built: Any = mlirt.compile(model, gpu="sm_80", heuristic=True)
+    assert built.machines == ()
+    assert {arch for kernel in built.plan.manifest.kernels for arch in kernel.objects} == {"sm_80"}
+
+
 def test_an_engine_of_several_is_pickled_with_all() -> None:
     assert isinstance(engine(), Engine)
     assert pickle.loads(pickle.dumps(engine())).machines == engine().machines
