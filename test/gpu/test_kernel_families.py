@@ -231,6 +231,23 @@ def test_convolutions_to_planes_by_warpgroups(choice: str) -> None:
     check(text, inputs, TOLERANCE["f16"])
 
 
+PLANE_TILES = {
+    "32x64": Problem((5, 8, 61, 66), (64, 8, 3, 3), residual=True),
+    "16x32": Problem((3, 3, 12, 32, 30), (24, 3, 3, 3, 3)),
+    "16x64": Problem((3, 40, 31, 35), (130, 40, 3, 3), pre=(1,), post=(1,), residual=True),
+    "32x16": Problem((2, 1, 224, 224), (16, 1, 7, 7), (2,), pre=(3,), post=(3,)),
+}
+
+
+@pytest.mark.parametrize("choice", PLANE_TILES)
+def test_convolutions_from_planes_to_planes_by_warps(choice: str) -> None:
+    problem = PLANE_TILES[choice]
+    inputs = random({"x": problem.input, "r": problem.output}, "f16")
+    text = convolution_text(problem, "f16")
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_plane_tiles:{choice}", stride', 1)
+    check(text, inputs, TOLERANCE["f16"])
+
+
 BOXES = {
     "8x8n64g4s2": Problem((3, 64, 29, 27), (40, 64, 3, 3), pre=(1,), post=(1,), residual=True),
     "7x7n64g2ts1": Problem((9, 64, 9, 7), (40, 64, 3, 3), pre=(1,), post=(1,)),

@@ -54,7 +54,7 @@ def test_odd_rows_are_written_as_runs_of_planes() -> None:
     """Where rows begin anywhere in a sector, planes do not: their runs are."""
     problem = Problem((32, 3, 130, 128), (64, 3, 3, 3))
     module, context = parse_module(convolution_text(problem, "f16"))
-    run_passes(module, context, "convert-fused-to-kernel{target=cuda device=h200}")
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda tactic=cuda_wgmma_row_planes device=h200}")
     assert {store.group(store.buffer) for store in stores(module)} == {8}
 
 

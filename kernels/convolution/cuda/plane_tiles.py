@@ -1,0 +1,142 @@
+"""Convolutions of halves from planes to planes of channels, by the matrix units of warps.
+
+Threads bring pixels to shared memory with eight channels side by side (`tiles/plane_lines.py`): no launch puts channels
+innermost or lays out the rows of windows before, and none makes planes behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import f32
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.kernel.simt import WARP
+from mlirt.dialects.symbolic import product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank, stored_bytes
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.convolution.cuda.wgmma import pads_with_zeros
+from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
+from mlirt.kernels.lib.cuda.tiles.plane_product import CHANNEL, RESIDENT, SPATIAL, PlaneProduct
+from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise, large_extras, scalar_operations
+from mlirt.kernels.lib.tactics.lowering import Lowering
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 16
+
+_WIDE, _NARROW = WARP_COLUMNS * COLUMNS, WARP_COLUMNS * COLUMNS // 2
+_MAX_TILES = 4  # of output channels, whose accumulators a thread has
+_MIN_PIXELS, _MIN_CHANNELS = 64, 8
+_MAX_STEPS = 64  # of the code, which has no loop over them
+# Estimates, not fitted: the part of the rate of the matrix units that tiles reach whose lines come from shared memory,
+# cycles of a processor for a line that is filled and for 128 results that go by way of shared memory, the part of the
+# shorter one of moving and computing that the blocks of a processor do not hide, and cycles before the first product.
+_REACHED, _LINE, _KEPT, _NO_OVERLAP, _START = 0.6, 0.6, 2.0, 0.25, 2000
+_ACCESS = 128  # bytes of shared memory or of the first-level cache in a cycle
+
+
+@dataclass(frozen=True)
+class PlaneTile:
+    """`rows[0]` x `rows[1]` rows of `width` pixels for `channels` output channels: what a block computes."""
+
+    width: int
+    channels: int
+    rows: tuple[int, int]
+
+    @property
+    def name(self) -> str:
+        return f"{self.width}x{self.channels}"
+
+    @property
+    def tiles(self) -> int:
+        """Of output channels."""
+        return self.channels // ROWS
+
+    def lines(self, op: ConvolutionOp) -> PlaneLines:
+        """The lines of a convolution's input that a tile needs."""
+        missing, channels = 3 - len(op.spatial()), dims(op.input.type)[CHANNEL]
+        taps, (strides, dilations, _, _) = dims(op.kernel.type)[SPATIAL:], zip(*op.spatial(), strict=True)
+        one = (1,) * missing
+        assert isinstance(channels, int)
+        return PlaneLines(channels, (*one, *taps), (*one, *strides), (*one, *dilations), self.width, self.rows)  # pyright: ignore[reportArgumentType]
+
+
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that a convolution takes, about, with each tile."""
+    return {tile.name: _microseconds(op, tile, lowering) for tile in _tiles(op, lowering)}
+
+
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
+    found = [tile for tile in _tiles(op, lowering) if tile.name == lowering.choice(op)]
+    if not found:
+        return False
+    PlaneProduct(op, found[0].lines(op), found[0].tiles, lowering).write()
+    return True
+
+
+def _tiles(op: ConvolutionOp, lowering: Lowering) -> Iterator[PlaneTile]:
+    """Those that fit; none where the tactic does not apply."""
+    if not _applies(op, lowering):
+        return
+    is_volume, count = len(op.spatial()) == 3, dims(op.kernel.type)[0]
+    assert isinstance(count, int)
+    tiles = min(_MAX_TILES, -(-count // ROWS))
+    for width in (_WIDE, _NARROW):
+        rows = WARPS * _WIDE // width
+        tile = PlaneTile(width, tiles * ROWS, (2, rows // 2) if is_volume else (1, rows))
+        lines = tile.lines(op)
+        shared = (lines.lines + lines.zero_lines) * LINE * 2 + ROWS * (rows * width + COLUMNS) * 4
+        fits = shared <= lowering.target.gpu.shared_bytes_of(RESIDENT) and lines.zero_lines <= WARPS * WARP
+        if fits and lines.steps <= _MAX_STEPS:
+            yield tile
+
+
+def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
+    element, weights = element_of(op.kernel.type), lowering.known(op.kernel)
+    last = rank(op.output.type) - 1
+    if weights is None or not is_half(element) or element_of(op.input.type) not in (element, f32):
+        return False
+    plain = not op.transposed.value.data and op.groups.value.data == 1 and last in (3, 4) and pads_with_zeros(op)
+    if not plain or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+        return False
+    steps = [lowering.placements[value].strides[last] for value in (op.input, op.output)]
+    spatial = [*dims(op.input.type)[SPATIAL:], *dims(op.output.type)[SPATIAL:], *dims(op.kernel.type)]
+    sizes = all(isinstance(size, int) and size > 0 for size in [*spatial, dims(op.input.type)[CHANNEL]])
+    if steps != [1, 1] or not sizes or weights.shape[0] < _MIN_CHANNELS:
+        return False
+    pixels = dims(op.output.type)[0] * product(dims(op.output.type)[SPATIAL:])
+    return typical(pixels, typical_values(lowering.block)) >= _MIN_PIXELS
+
+
+def _microseconds(op: ConvolutionOp, tile: PlaneTile, lowering: Lowering) -> float:
+    known, device, lines = typical_values(lowering.block), lowering.target.gpu, tile.lines(op)
+    batch, count, *spatial = (typical(size, known) for size in dims(op.output.type))
+    own = [*tile.rows, tile.width][3 - len(spatial) :]
+    pixels = batch * prod(-(-size // one) for size, one in zip(spatial, own, strict=True))
+    blocks = pixels * -(-count // tile.channels)
+    each = max(1.0, blocks / device.processors)
+    steps = lines.slabs * lines.steps
+    products = steps * tile.channels * WARPS * _WIDE * 2 * LINE / (device.tiles.halves * _REACHED)
+    reads = steps * WARPS * (2 * _WIDE * LINE * 2 + tile.channels * 2 * LINE * 2) / _ACCESS
+    results = tile.channels * WARPS * _WIDE / 128 * (_KEPT + device.boxes.operation * scalar_operations(op))
+    filled = lines.slabs * lines.lines * _LINE
+    multiplied, others = max(products, reads), filled + results
+    both = max(multiplied, others) + device.boxes.no_overlap * min(multiplied, others)
+    busy = each * both + _START
+    computed = busy / device.tiles.cycles_per_microsecond
+    width = byte_width(element_of(op.input.type))
+    passed = blocks * lines.slabs * lines.lines * lines.fold * min(lines.part, lines.channels) * width
+    far = typical(stored_bytes(op.input.type) + (1 + large_extras(op)) * stored_bytes(op.output.type), known)
+    moved = max(
+        far / device.rows.read_bytes,
+        passed / (device.tiles.bytes_per_cycle * device.tiles.cycles_per_microsecond),
+    ) + runs_cost(op, lowering)
+    return device.moves.launch + max(computed, moved) + _NO_OVERLAP * min(computed, moved)
+
+
+__all__ = ["estimates", "lower"]

@@ -1,0 +1,102 @@
+"""Convolutions of planes by the matrix units of warps, against the reference, without races."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from contractions import DTYPES, TOLERANCE, Problem, convolution_text
+from gpu_kernels import check_on_threads, kernel_names, lower_to_threads
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from lowered_network import parse_module
+
+from mlirt.dialects.kernel.fragment import StoreFragmentOp
+from mlirt.dialects.plan.interpreter import run_plan
+
+PROBLEMS = {
+    "3 x 3": Problem((2, 8, 13, 37), (24, 8, 3, 3)),
+    "few channels": Problem((1, 3, 11, 36), (17, 3, 5, 3), pre=(2, 1), post=(2, 1), residual=True),
+    "one channel": Problem((2, 1, 17, 20), (16, 1, 3, 7), pre=(1, 3), post=(1, 3)),
+    "stride": Problem((2, 3, 35, 70), (16, 3, 3, 3), stride=(2,), pre=(1,), post=(1,)),
+    "dilation": Problem((1, 4, 12, 23), (8, 4, 3, 3), dilation=(2, 3), pre=(2,), post=(1,), residual=True),
+    "several slabs": Problem((1, 40, 10, 18), (70, 40, 3, 2), pre=(1,), post=(0,), residual=True),
+    "odd channels": Problem((1, 13, 9, 18), (33, 13, 2, 2)),
+    "volumes": Problem((1, 3, 6, 7, 34), (20, 3, 3, 3, 3)),
+    "padded volumes": Problem((2, 10, 4, 5, 16), (9, 10, 3, 2, 3), (1, 2, 1), pre=(1,), post=(1,), residual=True),
+    "pixels": Problem((1, 16, 9, 24), (33, 16, 1, 1)),
+}
+
+
+def check(problem: Problem, element: str, choice: str) -> list[str]:
+    rng = np.random.default_rng(0)
+    shapes = {"x": problem.input, "r": problem.output}
+    inputs = {name: rng.standard_normal(shape).astype(DTYPES[element]) for name, shape in shapes.items()}
+    text = convolution_text(problem, element)
+    module = check_on_threads(text, inputs, tactic=f"cuda_plane_tiles:{choice}", tolerance=TOLERANCE[element])
+    assert "kernel.mma" in {op.name for op in module.walk()}
+    return kernel_names(module)
+
+
+def width_of(problem: Problem) -> int:
+    """Output channels of a block."""
+    return min(64, -(-problem.kernel[0] // 16) * 16)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+@pytest.mark.parametrize("width", [32, 16])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_kinds_of_convolutions(name: str, width: int, element: str) -> None:
+    problem = PROBLEMS[name]
+    assert check(problem, element, f"{width}x{width_of(problem)}") == ["convolution"]
+
+
+@pytest.mark.parametrize("name", ["few channels", "several slabs"])
+def test_floats_of_the_caller_are_rounded_as_they_are_read(name: str) -> None:
+    problem, rng = PROBLEMS[name], np.random.default_rng(0)
+    inputs = {
+        "x": rng.standard_normal(problem.input).astype(np.float32),
+        "r": rng.standard_normal(problem.output).astype(np.float16),
+    }
+    text = convolution_text(problem, "f16", "f32")
+    check_on_threads(text, inputs, tactic=f"cuda_plane_tiles:32x{width_of(problem)}", tolerance=TOLERANCE["f16"])
+
+
+@pytest.mark.parametrize("problem", [Problem((1, 3, 6, 40), (9, 3, 1, 3)), Problem((1, 8, 6, 40), (9, 8, 1, 3))])
+def test_numbers_beside_a_window_are_none_of_it(problem: Problem) -> None:
+    """Infinities spread as far as the windows that hold them: lines that no group needs are zeros."""
+    x = np.ones(problem.input, np.float16)
+    x[..., 20] = np.inf
+    inputs = {"x": x, "r": np.zeros(problem.output, np.float16)}
+    module, context = parse_module(convolution_text(problem, "f16"))
+    lowered = lower_to_threads(module, context, "cuda_plane_tiles:32x16")
+    with np.errstate(all="ignore"):
+        (found,) = run_plan(lowered, context, inputs).values()
+    meets = np.isin(np.arange(problem.output[-1]), range(18, 21))
+    assert np.isfinite(found[..., ~meets]).all()
+
+
+def test_rows_are_written_in_words() -> None:
+    """Where rows are of even length a thread writes two pixels at once, or four."""
+    for width, together in ((36, 2), (38, 4), (37, 1)):
+        problem = Problem((1, 8, 9, width), (16, 8, 3, 3))
+        module, context = parse_module(convolution_text(problem, "f16"))
+        lowered = lower_to_threads(module, context, "cuda_plane_tiles:32x16")
+        stores = [op for op in lowered.walk() if isinstance(op, StoreFragmentOp) and op.buffer.name_hint == "output"]
+        assert {store.group(store.buffer) for store in stores} == {together}
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_window(data: st.DataObject) -> None:
+    def pair(low: int, high: int) -> tuple[int, int]:
+        return data.draw(st.tuples(st.integers(low, high), st.integers(low, high)))
+
+    window, channels = pair(1, 4), data.draw(st.integers(1, 36))
+    problem = Problem(
+        (data.draw(st.integers(1, 2)), channels, *pair(8, 35)),
+        (data.draw(st.integers(8, 70)), channels, *window),
+        *(pair(1, 2), pair(1, 2), pair(0, 2), pair(0, 2)),
+        residual=data.draw(st.booleans()),
+    )
+    assume(min(problem.output[2:]) > 0 and problem.output[0] * problem.output[2] * problem.output[3] >= 64)
+    check(problem, "f16", f"{data.draw(st.sampled_from([32, 16]))}x{width_of(problem)}")
