@@ -121,29 +121,36 @@ class Costs:
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
         if self.reads_any_order(op):
-            return traffic + work / plain + self._planes_of_few(op), traffic + work / plain
+            rows = self.launched(op.input.type, op.input.type) if self._is_plain_half(op) else 0.0
+            return traffic + work / plain + self._planes_of_few(op), traffic + work / plain + rows
         depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH)
         return traffic + work / plain, traffic + work / (last * filled)
 
     def _planes_of_few(self, op: ConvolutionOp) -> float:
-        """What a convolution of a few channels by warpgroups pays on top for planes of channels."""
+        """What a convolution of a few channels pays on top for planes of channels.
+
+        Those of halves have a kernel that reads planes and writes runs of planes, wherever these begin.
+        """
         of = op.output.type
         is_lost = self._has_odd_rows(of) and not self._is_kept(of) and not op.transposed.value.data
         if not self.has_warpgroups or not is_lost:
             return 0.0
-        lost, is_rounded = _LOST_LONG_PARTS * self.moved(of), element_of(op.input.type) != element_of(op.kernel.type)
-        runs = None if is_rounded else self._runs_of_planes(op)  # behind a launch that lays out the rows of the windows
-        return lost if runs is None else runs
+        starts = self.number(product(dims(of)[2:])) * byte_width(element_of(of))
+        runs = _RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
+        return (runs if self._is_plain_half(op) else _LOST_LONG_PARTS) * self.moved(of)
+
+    def _is_plain_half(self, op: ConvolutionOp) -> bool:
+        """Whether an op is a convolution of halves in one group, on a device with warpgroups."""
+        is_half = byte_width(element_of(op.kernel.type)) == _HALF
+        return self.has_warpgroups and is_half and op.groups.value.data == 1 and not op.transposed.value.data
 
     def laid_out_rows(self, op: ConvolutionOp) -> float:
         """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows.
 
         `FORBIDDEN` for others.
         """
-        is_half = byte_width(element_of(op.kernel.type)) == _HALF
-        is_plain = op.groups.value.data == 1 and not op.transposed.value.data
-        if not (self.has_warpgroups and is_half and is_plain and self.reads_any_order(op)):
+        if not (self._is_plain_half(op) and self.reads_any_order(op)):
             return FORBIDDEN
         traffic, work = self._traffic_and_work(op)
         return self.launched(op.input.type, op.input.type) + traffic + work / (_FILLED_ROWS * _RATES[_HALF][0])

@@ -297,7 +297,7 @@ func.func @narrow_groups_of_floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56
 
 // -----
 
-// Few channels, and a large result whose rows are of odd length: warpgroups write runs of its planes, and nothing follows.
+// Few channels, and a large result whose rows are of odd length: runs of its planes are written, and nothing follows.
 // CHECK-LABEL: @few_channels_to_planes
 // CHECK-NOT: fused.reformat
 // CHECK: func.return
@@ -313,9 +313,9 @@ func.func @few_channels_to_planes(%x: tensor<64x8x128x128xf16>) -> tensor<64x64x
 
 // -----
 
-// Planes of odd size begin between words: these are made by a launch of its own.
+// So do those whose planes are of odd size and begin between words.
 // CHECK-LABEL: @few_channels_to_odd_planes
-// CHECK: fused.reformat
+// CHECK-NOT: fused.reformat
 // CHECK: func.return
 func.func @few_channels_to_odd_planes(%x: tensor<64x8x127x127xf16>) -> tensor<64x64x125x125xf16> {
   %k = trt.constant {value = dense<0.5> : tensor<64x8x3x3xf16>} : tensor<64x8x3x3xf16>
@@ -325,4 +325,50 @@ func.func @few_channels_to_odd_planes(%x: tensor<64x8x127x127xf16>) -> tensor<64
     fused.yield %h : f16
   }
   func.return %a : tensor<64x64x125x125xf16>
+}
+
+// -----
+
+// What reads channels from a few channels lays out the rows of the windows first; a mean over pixels does without.
+// CHECK-LABEL: @mean_of_few_channels
+// CHECK-NOT: order
+// CHECK: func.return
+func.func @mean_of_few_channels(%x: tensor<128x3x16x32x32xf16>) -> tensor<128x16xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<16x3x3x3x3xf16>} : tensor<16x3x3x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1, 1>, dilation = array<i64: 1, 1, 1>, pre_padding = array<i64: 0, 0, 0>, post_padding = array<i64: 0, 0, 0>} : (tensor<128x3x16x32x32xf16>, tensor<16x3x3x3x3xf16>) -> tensor<128x16x14x30x30xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %m = fused.reduction add(%a) {access = [#fused.access<["d0", "d1", "d2", "d3", "d4"]>], reduced = #trt.dims<["14", "30", "30"]>} : (tensor<128x16x14x30x30xf16>) -> tensor<128x16xf32> {
+  ^bb0(%e: f16):
+    %w = arith.extf %e : f16 to f32
+    fused.yield %w : f32
+  } {
+  ^bb0(%t: f32):
+    fused.yield %t : f32
+  }
+  func.return %m : tensor<128x16xf32>
+}
+
+// -----
+
+// A pooling of planes takes no longer than one of channels, and no copy follows.
+// CHECK-LABEL: @pooled_planes
+// CHECK: fused.reformat
+// CHECK-NOT: fused.reformat
+// CHECK: func.return
+func.func @pooled_planes(%x: tensor<128x64x128x128xf16>) -> tensor<128x128x63x63xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<128x64x3x3xf16>} : tensor<128x64x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<128x64x128x128xf16>, tensor<128x64x3x3xf16>) -> tensor<128x128x126x126xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %p = fused.window max %a {window = array<i64: 2, 2>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<128x128x126x126xf16>) -> tensor<128x128x63x63xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %p : tensor<128x128x63x63xf16>
 }

@@ -50,29 +50,33 @@ def residual() -> Nodes:
 def squeeze_and_excite() -> Nodes:
     """A depthwise convolution scaled by what its global mean says, then pooled and resampled."""
     nodes = [
-        convolution("x", "a", "k0", 1),
+        convolution("x", "w", "k3", 1),
+        convolution("w", "a", "k0", 1),
         convolution("a", "b", "k1", 5, groups=24, stride=2),
         helper.make_node("GlobalAveragePool", ["b"], ["m"]),
         convolution("m", "s", "k2", 1),
         helper.make_node("HardSigmoid", ["s"], ["g"]),
         helper.make_node("Mul", ["b", "g"], ["c"]),
-        helper.make_node("MaxPool", ["c"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+        convolution("c", "d", "k4", 3),
+        helper.make_node("MaxPool", ["d"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     ]
-    return nodes, [weights("k0", 24, 3, 1, 1), weights("k1", 24, 1, 5, 5), weights("k2", 24, 24, 1, 1)]
+    sizes = {"k0": (24, 32, 1, 1), "k1": (24, 1, 5, 5), "k2": (24, 24, 1, 1), "k3": (32, 3, 1, 1), "k4": (64, 24, 3, 3)}
+    return nodes, [weights(name, *shape) for name, shape in sizes.items()]
 
 
 def concatenation() -> Nodes:
     """Branches joined along channels, split again at whole blocks and at half ones."""
     nodes = [
-        convolution("x", "a", "k0", 3),
-        convolution("x", "b", "k1", 1),
+        convolution("x", "w", "k2", 1),
+        convolution("w", "a", "k0", 3),
+        convolution("w", "b", "k1", 1),
         helper.make_node("Concat", ["a", "b"], ["c"], axis=1),
         helper.make_node("Split", ["c"], ["d", "e", "f"], axis=1, num_outputs=3),
         helper.make_node("Mul", ["d", "f"], ["g"]),
         helper.make_node("Add", ["g", "e"], ["h"]),
         helper.make_node("Transpose", ["h"], ["y"], perm=[0, 2, 3, 1]),
     ]
-    return nodes, [weights("k0", 16, 3, 3, 3), weights("k1", 32, 3, 1, 1)]
+    return nodes, [weights("k0", 16, 32, 3, 3), weights("k1", 32, 32, 1, 1), weights("k2", 32, 3, 1, 1)]
 
 
 def partial_stages() -> Nodes:
