@@ -200,6 +200,11 @@ PHASES = (
             Step("fuse-softmax-topk", "only what no attention has taken", "cpu"),
             Step("eliminate-dead-layers", "dead code elimination of what fusion left without a reader"),
             Step(
+                "fuse-window-reduction",
+                "a pooling that only a reduction reads, once both have all that was fused to them",
+                "cuda",
+            ),
+            Step(
                 "fuse-row-reductions{on_device}",
                 "a normalisation is one launch, once its parts have their final form",
                 "cuda",
@@ -212,6 +217,11 @@ PHASES = (
             Step(
                 "fuse-row-elementwise",
                 "what no attention has taken, and normalisations that are one launch by now",
+                "cuda",
+            ),
+            Step(
+                "fuse-rows-reduction",
+                "reductions of what a softmax or a normalisation makes, with all that was fused to it",
                 "cuda",
             ),
             Step(

@@ -35,7 +35,8 @@ LAYERS = (
 )
 FUSION = (
     "convert-trt-to-fused,eliminate-dead-layers,sink-views,fuse-pointwise,fuse-convolution-activation,"
-    "fuse-convolution-elementwise,fuse-convolution-pooling,eliminate-dead-layers,cse,eliminate-concatenation"
+    "fuse-convolution-elementwise,fuse-convolution-pooling,eliminate-dead-layers,"
+    "fuse-window-reduction,fuse-row-reductions,fuse-row-elementwise,fuse-rows-reduction,cse,eliminate-concatenation"
 )
 FUSED = "convert-trt-to-fused,"
 PIPELINES = (
