@@ -134,7 +134,7 @@ def test_nothing_is_fused_over_an_output() -> None:
 
 @pytest.mark.parametrize("steps", [[CONVOLUTION, pairs], [CONVOLUTION, RELU, pairs]], ids=["bare", "activated"])
 def test_a_convolution_pools_its_results(steps: Sequence[Step]) -> None:
-    """tensorrt-features.md#23.14, on a CPU: once channels lie in blocks. Where the convolution is an output, both run."""
+    """tensorrt-features.md#23.14, on a CPU: once channels lie in blocks. Both run where both are outputs."""
     feeds = {"x": random_array(*SHAPE, seed=7)}
     last = len(steps) - 1
     name = " + ".join("abc"[: len(steps)])
