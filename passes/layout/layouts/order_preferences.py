@@ -39,7 +39,6 @@ from mlirt.dialects.tensor_types import (
 from mlirt.passes.layout.layouts.io_borders import direct_values, is_io_border
 from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, LAUNCH, Costs, is_constant_like
 
-_ROW_AXES = 2  # of windows that threads slide along rows, at the speed of a copy as measured
 _FEW_SUMS, _LONG_SUMS = 256 * 1024, 64  # as in `split-reductions`
 
 
@@ -146,8 +145,7 @@ def _window(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, WindowOp)
     moved = costs.moved(op.input.type, op.output.type)
     last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
-    plain = (1.2 if len(op.axes()) <= _ROW_AXES else 2) * moved
-    choice = Choice(plain, last, [Preference(0)] if has_orders(op.input.type) else [])
+    choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
     _read_extras(op, op.extras, list(op.access), 1, costs, choice)
     return choice
 

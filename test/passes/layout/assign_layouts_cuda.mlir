@@ -350,25 +350,3 @@ func.func @mean_of_few_channels(%x: tensor<128x3x16x32x32xf16>) -> tensor<128x16
   }
   func.return %m : tensor<128x16xf32>
 }
-
-// -----
-
-// A pooling of planes takes no longer than one of channels, and no copy follows.
-// CHECK-LABEL: @pooled_planes
-// CHECK: fused.reformat
-// CHECK-NOT: fused.reformat
-// CHECK: func.return
-func.func @pooled_planes(%x: tensor<128x64x128x128xf16>) -> tensor<128x128x63x63xf16> {
-  %k = trt.constant {value = dense<0.5> : tensor<128x64x3x3xf16>} : tensor<128x64x3x3xf16>
-  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<128x64x128x128xf16>, tensor<128x64x3x3xf16>) -> tensor<128x128x126x126xf16> {
-  ^bb0(%acc: f32):
-    %h = arith.truncf %acc : f32 to f16
-    fused.yield %h : f16
-  }
-  %p = fused.window max %a {window = array<i64: 2, 2>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<128x128x126x126xf16>) -> tensor<128x128x63x63xf16> {
-  ^bb0(%acc: f32):
-    %h = arith.truncf %acc : f32 to f16
-    fused.yield %h : f16
-  }
-  func.return %p : tensor<128x128x63x63xf16>
-}
