@@ -34,7 +34,9 @@ class Order:
         return [self.word_bytes, self.offset, list(self.shape), list(self.strides)]
 
     def fits(self, count: int) -> bool:
-        """Whether it stays within an array of so many words."""
+        """Whether it stays within an array of so many words, and has no more of them."""
+        if prod(self.shape) > count:
+            return False
         reach = [(length - 1) * stride for length, stride in zip(self.shape, self.strides, strict=True)]
         least = self.offset + sum(min(0, one) for one in reach)
         return least >= 0 and self.offset + sum(max(0, one) for one in reach) < count

@@ -73,7 +73,8 @@ def test_a_part_of_padded_numbers_is_an_order_and_other_numbers_are_none() -> No
         (Order(4, 1, (4, 4), (4, 1)), False),
         (Order(4, 12, (4, 4), (-4, 1)), True),
         (Order(4, 11, (4, 4), (-4, 1)), False),
-        (Order(4, 0, (2, 16), (0, 1)), True),
+        (Order(4, 0, (2, 8), (0, 1)), True),
+        (Order(4, 0, (2, 16), (0, 1)), False),  # a small file is no large array
     ],
 )
 def test_a_walk_stays_within_its_array(order: Order, fits: bool) -> None:
