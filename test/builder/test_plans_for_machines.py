@@ -264,4 +264,5 @@ def test_a_plan_for_one_gpu_has_code_for_it_alone() -> None:
 
 def test_an_engine_of_several_is_pickled_with_all() -> None:
     assert isinstance(engine(), Engine)
-    assert pickle.loads(pickle.dumps(engine())).machines == engine().machines
+    machines = pickle.loads(pickle.dumps(engine())).machines  # the first one suits the machine that opens it
+    assert sorted(machines) == sorted(engine().machines) == sorted(CPUS)
