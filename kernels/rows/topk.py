@@ -10,9 +10,11 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.topk import ExtremeKind, TopkOp
+from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.combine_words import first_largest
@@ -25,7 +27,8 @@ from mlirt.kernels.rows.row_order import comes_before, key, key_type
 from mlirt.kernels.rows.row_shares import normalize
 
 _MAX_SELECTED = 64
-_RANKED = 256  # as many blocks rank elements at the same time
+_STEP_CYCLES, _BUSY_THREADS = 40, 512  # of a thread from element to element; threads of a processor with that speed
+_COMPARE_CYCLES = 6  # of each lane
 
 
 def lower(op: TopkOp, lowering: Lowering) -> bool:
@@ -38,19 +41,31 @@ def lower(op: TopkOp, lowering: Lowering) -> bool:
         is_counted = isinstance(space[axis], int)  # so that 32 bits hold a place
         way = _walk if is_counted and code.nest.operands[0].steps[-1] != 1 else _find
     else:
-        way = _pick if _is_few(op.count(), space[axis], lowering.target.kind) else _rank
+        way = _pick if _is_few(op, lowering) else _rank
     build(k, way, op, code, border, steps)
     k.finish(op)
     normalize(op, lowering)
     return True
 
 
-def _is_few(count: Dim, length: Dim, target: str) -> bool:
-    """Whether picking takes no longer. On a GPU a block picks, and all blocks rank."""
-    if not isinstance(count, int) or not isinstance(length, int):
-        return isinstance(count, int) and count <= _MAX_SELECTED
-    most = max(length // 8, 1)
-    return count <= (max(length // _RANKED, min(most, _MAX_SELECTED)) if target == "cuda" else most)
+def _is_few(op: TopkOp, lowering: Lowering) -> bool:
+    """Whether picking takes no longer than ranking."""
+    count, axis, space = op.count(), op.axis.value.data, dims(op.input.type)
+    length = space[axis]
+    if not isinstance(count, int):
+        return False
+    if lowering.target.kind == "cuda":
+        known = typical_values(lowering.block)
+        rows = typical(product(size for place, size in enumerate(space) if place != axis), known)
+        return _picks_on_device(count, typical(length, known), rows, lowering.target.gpu)
+    return count <= (_MAX_SELECTED if not isinstance(length, int) else max(length // 8, 1))
+
+
+def _picks_on_device(count: int, length: int, rows: int, device: GpuDevice) -> bool:
+    """A thread picks from a row, an element after the other; ranks are counted by all threads."""
+    pick = _STEP_CYCLES * 2 * count * length * max(1.0, rows / (_BUSY_THREADS * device.processors))
+    rank = _COMPARE_CYCLES * length**2 * rows / (device.float_products * device.processors)
+    return pick <= 2 * rank
 
 
 @dataclass(frozen=True, eq=False)

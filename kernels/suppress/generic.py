@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import i1, i32
 
 from mlirt.dialects.fused.suppress import SuppressOp
@@ -12,6 +10,7 @@ from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.words import Box, Tensor, cast, constant, extent, parallel, reduction
 from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.suppress.overlap import overlaps
 
 OPS = (SuppressOp,)
 TARGETS = frozenset({"cpu", "cuda"})
@@ -37,25 +36,11 @@ def _suppress(op: SuppressOp, boxes: Tensor, allowed: Tensor, kept: Tensor) -> N
 
             def hides(j: Value) -> Value:
                 is_kept = kept[group, j]
-                overlaps = _overlap(box, [boxes[group, j, corner] for corner in range(4)], threshold)
-                return cast(value_of(is_kept and overlaps), i1, i32)
+                is_over = overlaps(box, [boxes[group, j, corner] for corner in range(4)], threshold)
+                return cast(value_of(is_kept and is_over), i1, i32)
 
             hidden = reduction(ReduceKind.MAX, Box(i), constant(0, i32), hides)
             is_free = allowed[group, i] and count < limit
             stays = is_free and hidden == 0
             kept[group, i] = stays
             count = count + cast(value_of(stays), i1, limit.type)
-
-
-@kernel
-def _overlap(a: Sequence[Value], b: Sequence[Value], threshold: Value) -> bool:
-    """Whether the common area, divided by the area of both together, is larger than the threshold."""
-    width, height = [max(min(a[axis + 2], b[axis + 2]) - max(a[axis], b[axis]), 0.0) for axis in (0, 1)]
-    common = width * height
-    exceeds = common / (_area(a) + _area(b) - common) > threshold
-    return common > 0.0 and exceeds
-
-
-@kernel
-def _area(box: Sequence[Value]) -> Value:
-    return (box[2] - box[0]) * (box[3] - box[1])
