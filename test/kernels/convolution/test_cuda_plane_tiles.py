@@ -24,6 +24,7 @@ PROBLEMS = {
     "volumes": Problem((1, 3, 6, 7, 34), (20, 3, 3, 3, 3)),
     "padded volumes": Problem((2, 10, 4, 5, 16), (9, 10, 3, 2, 3), (1, 2, 1), pre=(1,), post=(1,), residual=True),
     "pixels": Problem((1, 16, 9, 24), (33, 16, 1, 1)),
+    "a part of a block": Problem((2, 8, 9, 18), (80, 8, 1, 3)),
 }
 
 

@@ -251,7 +251,7 @@ class PlaneProduct:
             for axis in static_range(3):
                 if axis >= self._missing:
                     exists = exists and at[axis] < extent(self.depth[axis])
-            if self.count % ROWS:
+            if self.count % (self.tiles * ROWS):
                 exists = exists and channel + own < self.count
             if exists:
                 kept = load_fragment(sums, own * self._pitch + pixel, Access(static_range(self.together), wide=True))
