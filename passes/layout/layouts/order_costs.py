@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_float, stored_bytes
 from mlirt.dialects.typical_sizes import typical
 
 LAUNCH = 1.5
@@ -33,6 +33,7 @@ _RATES = {1: (6.0e8, 0.04e8), 2: (3.0e8, 0.8e8), 4: (0.15e8, 0.3e8)}
 _RATES_WITH_TF32 = {**_RATES, 4: (1.5e8, 0.3e8)}
 _RATES_WITHOUT_WARPGROUPS = {**_RATES, 1: (0.04e8, 0.04e8), 2: (0.35e8, 0.8e8)}
 _HALF = 2
+_LARGE_RESULT = 1 << 21  # elements: smaller ones have kernels that read planes and write channels innermost at once
 _FILLED_ROWS = 0.5  # of what is multiplied, where rows of a few channels are filled up
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
@@ -121,7 +122,8 @@ class Costs:
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
         if self.reads_any_order(op):
-            rows = self.launched(op.input.type, op.input.type) if self._is_plain_half(op) else 0.0
+            is_large = self.number(element_count(op.output.type)) >= _LARGE_RESULT
+            rows = self.launched(op.input.type, op.input.type) if is_large and self._is_plain_half(op) else 0.0
             return traffic + work / plain + self._planes_of_few(op), traffic + work / plain + rows
         depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH)
