@@ -139,8 +139,7 @@ class AttentionEstimates:
 
 @dataclass(frozen=True)
 class SplitAttentionEstimates:
-    """Microseconds of attention of few queries whose keys are shared by blocks (kernels/attention/cuda/few_queries.py).
-    """
+    """Microseconds of attention of few queries whose keys are shared by blocks (kernels/attention/cuda/few_queries.py)."""
 
     block: float
     """To combine what a block has found."""
@@ -239,6 +238,10 @@ class GpuDevice:
     def clusters_of(self, blocks: int) -> int:
         """How many clusters of 1, 2, 4 or 8 blocks have a place at once; at least one."""
         return max(1, self.clusters[blocks.bit_length() - 1])
+
+    def blocks_of_row(self, rows: int) -> int:
+        """How many blocks of a cluster can have a row together, where each of so many rows has a place at once."""
+        return max((1 << number for number, places in enumerate(self.clusters) if rows <= places), default=1)
 
     def shared_bytes_of(self, blocks: int) -> int:
         """Shared memory that each block may have where a processor has so many."""

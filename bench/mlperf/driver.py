@@ -18,7 +18,7 @@ from mlirt.serve.batching.batch_arrays import joined
 from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.signature import Signature
-from mlperf.lengths import joined_by_length, length_of
+from mlperf.lengths import joined_by_length, length_of, padded_length
 from mlperf.samples import SampleLibrary
 from mlperf.systems import Array, Outputs, System
 from mlperf.workloads import Arrays
@@ -103,7 +103,8 @@ class QueriesByLength(WholeQueries):
         super().issue([ids[k] for k in order], [indices[k] for k in order])
 
     def _batch(self, samples: Sequence[Arrays], rows: int) -> Mapping[str, Array]:
-        return joined_by_length(samples, rows, self._most, self._system.host_array)
+        length = padded_length(max(map(length_of, samples)), self._most)
+        return joined_by_length(samples, rows, length, self._system.host_array)
 
     def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> list[Array]:
         lengths = map(length_of, samples)

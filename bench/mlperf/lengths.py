@@ -26,9 +26,8 @@ def padded_lengths(least: int, most: int) -> list[int]:
     return sorted({padded_length(length, most) for length in range(least, most + 1)})
 
 
-def joined_by_length(samples: Sequence[Arrays], rows: int, most: int, memory: Maker) -> Arrays:
-    """Samples as one batch [rows, length, ..], as long as the longest, padded; further rows have zeros alone."""
-    length = padded_length(max(map(length_of, samples)), most)
+def joined_by_length(samples: Sequence[Arrays], rows: int, length: int, memory: Maker) -> Arrays:
+    """Samples as one batch [rows, length, ..], zeros behind their ends; further rows have zeros alone."""
     found: Arrays = {}
     for name, first in samples[0].items():
         batch = memory((rows, length, *first.shape[2:]), first.dtype)

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import onnx
 
 from mlirt.runtime.engine_interface import TensorDescription
@@ -18,7 +17,7 @@ from mlirt.serve.batching.batch_arrays import joined
 from mlirt.serve.batching.signature import Signature
 from mlperf.answers import Check, Expected, checked, expected_answers
 from mlperf.driver import Complete, Driver, GatheredQueries, QueriesByLength, WholeQueries
-from mlperf.lengths import joined_by_length, length_of, padded_lengths
+from mlperf.lengths import joined_by_length, padded_lengths
 from mlperf.load import LoadSettings, Summary, read_answers, run_test
 from mlperf.models import model_file, sampler
 from mlperf.samples import SampleLibrary
@@ -124,12 +123,8 @@ class Session:
 
     def _of_length(self, length: int) -> Mapping[str, Array]:
         """A batch that is as long, of the first sample's beginning."""
-        sample = self.library[0]
-        rows = {name: array[:, : min(length, length_of(sample))] for name, array in sample.items()}
-        padded = {name: np.zeros((1, length, *row.shape[2:]), row.dtype) for name, row in rows.items()}
-        for name, row in rows.items():
-            padded[name][:, : row.shape[1]] = row
-        return joined_by_length([padded], self.setup.rows, length, self.system.host_array)
+        rows = {name: array[:, :length] for name, array in self.library[0].items()}
+        return joined_by_length([rows], self.setup.rows, length, self.system.host_array)
 
     def _least_time(self, threads: ThreadPoolExecutor, feeds: Mapping[str, Array], seconds: float) -> float:
         """Of a batch, while others run beside it; the first runs do not count where there is time for more."""

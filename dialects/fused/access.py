@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -12,7 +12,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from mlirt.dialects.broadcasting import is_repeated
-from mlirt.dialects.symbolic import Call, Dim, Expr, Symbol, floor_div, minimum, sym
+from mlirt.dialects.symbolic import Call, Dim, Expr, Symbol, floor_div, minimum, substitute, sym
 from mlirt.dialects.symbolic_bounds import never_broadcast
 from mlirt.dialects.symbolic_text import parse
 from mlirt.dialects.tensor_types import is_unknown
@@ -39,6 +39,10 @@ class AccessAttr(ParametrizedAttribute):
         if known is None:
             known = vars(self)[_INDICES] = tuple([parse(text.data) for text in self.expressions])
         return known
+
+    def substituted(self, places: Mapping[str, Dim]) -> AccessAttr:
+        """The same access where other expressions stand for iteration dimensions, by their names."""
+        return AccessAttr.of([substitute(index, places) for index in self.indices()])
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

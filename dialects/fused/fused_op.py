@@ -147,6 +147,13 @@ def copy_region(
     raise VerifyException("a scalar region does not end with fused.yield")
 
 
+def region_with(region: Region, types: Sequence[Attribute], taken: Sequence[int]) -> Region:
+    """A copy of a scalar region with arguments of these types, of which number `taken[k]` is its argument `k`."""
+    block = Block(arg_types=types)
+    block.add_op(YieldOp(operands=[copy_region(region, [block.args[one] for one in taken], block.add_op)]))
+    return Region(block)
+
+
 def check_region(op: Operation, region: Region, arguments: Sequence[Attribute], results: Sequence[Attribute]) -> None:
     """Raise `VerifyException` unless a scalar region takes and yields these types."""
     label = op.name

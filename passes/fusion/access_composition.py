@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.symbolic import Dim, substitute, symbols
+from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.passes.fusion.view_composition import axis_groups
 
 
@@ -26,7 +26,7 @@ def compose(producer: AccessAttr, consumer: AccessAttr) -> AccessAttr:
     if consumer == identity_access(len(at)):
         return producer
     env = {f"d{axis}": index for axis, index in enumerate(at)}
-    return AccessAttr.of([substitute(index, env) for index in producer.indices()])
+    return producer.substituted(env)
 
 
 @lru_cache(maxsize=8192)

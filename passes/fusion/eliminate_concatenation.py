@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp, IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp, joins_axes
-from mlirt.dialects.symbolic import substitute
 from mlirt.dialects.tensor_types import dims
 from mlirt.passes.fusion.access_composition import unit_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
@@ -53,7 +51,7 @@ class EliminateConcatenationPass(RulePass):
         places = unit_view(dims(view.output.type), dims(view.input.type))
         if places is None or len(producer.outputs) != 1 or _asks_for_places(producer) or not _is_joined(view):
             return None
-        accesses = [AccessAttr.of([substitute(index, places) for index in one.indices()]) for one in producer.access]
+        accesses = [one.substituted(places) for one in producer.access]
         body = producer.detach_region(producer.body)
         return m.insert(PointwiseOp(list(producer.inputs), accesses, [view.output.type], body))
 

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, region_with
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
-from mlirt.dialects.target import HOPPER, Target
+from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.options import option
@@ -96,8 +96,7 @@ def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: in
     """Microseconds for rows of so many elements and bytes that a block or a cluster has each: read once where their
     threads hold them, else again in each pass.
     """
-    clusters = device.clusters if device.arch == HOPPER else (device.processors,)
-    blocks = max((1 << number for number, places in enumerate(clusters) if rows <= places), default=1)
+    blocks = device.blocks_of_row(rows)
     rounds = -(-rows // device.processors) if blocks == 1 else 1
     held, times = length <= device.registers * blocks, device.rows
     own = rounds * bytes_ / blocks / (times.block_bytes if held else times.loop_bytes)
@@ -193,7 +192,7 @@ class _Chain:
         for reads, places in [*((_reads(one), places) for one, places in self.members.items()), (_reads(end), whole)]:
             for value, access in reads:
                 if value.owner not in self.members:
-                    inputs.setdefault((value, _moved(access, places)))
+                    inputs.setdefault((value, access.substituted(places)))
         slots = {key: position for position, key in enumerate(inputs)}
         totals: dict[SSAValue, int] = {one.output: position for position, one in enumerate(self.members)}
         stages: list[Region] = []
@@ -201,10 +200,10 @@ class _Chain:
         for position, (one, places) in enumerate(steps.items()):
             args = [*(_element(value) for value, _ in slots), *(_element(total) for total in list(totals)[:position])]
             count = len(one.inputs)
-            stages.append(_region(one.body, args, 0, _slots(_reads(one)[:count], places, slots, totals)))
+            stages.append(region_with(one.body, args, _slots(_reads(one)[:count], places, slots, totals)))
             accumulator = one.epilogue.block.args[0].type
             extras = _slots(_reads(one)[count:], places, slots, totals)
-            stages.append(_region(one.epilogue, [accumulator, *args], 1, [-1, *extras]))
+            stages.append(region_with(one.epilogue, [accumulator, *args], [0, *(1 + slot for slot in extras)]))
         result = end.results[0]
         args = [*(_element(value) for value, _ in slots), *map(_element, totals)]
         if isinstance(end, ReductionOp):
@@ -213,7 +212,7 @@ class _Chain:
             last.add_op(YieldOp(operands=[[last.args[-1]]]))
             body = Region(last)
         else:
-            body = _region(end.body, args, 0, _slots(_reads(end), whole, slots, totals))
+            body = region_with(end.body, args, _slots(_reads(end), whole, slots, totals))
         kinds = [one.kind.data for one in steps]
         access = [access for _, access in slots]
         values = [value for value, _ in slots]
@@ -225,10 +224,6 @@ def _reads(op: End) -> list[tuple[SSAValue, AccessAttr]]:
     """The operands with their accesses, extras last."""
     reads = list(zip(op.inputs, op.access, strict=True))
     return reads if isinstance(op, PointwiseOp) else [*reads, *zip(op.extras, op.extra_access, strict=True)]
-
-
-def _moved(access: AccessAttr, places: Places) -> AccessAttr:
-    return AccessAttr.of([substitute(index, places) for index in access.indices()])
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -243,18 +238,9 @@ def _slots(
 ) -> list[int]:
     """Which argument of a region of the normalisation each operand is: inputs first, then totals."""
     return [
-        len(slots) + totals[value] if value in totals else slots[value, _moved(access, places)]
+        len(slots) + totals[value] if value in totals else slots[value, access.substituted(places)]
         for value, access in reads
     ]
-
-
-def _region(source: Region, types: Sequence[Attribute], first: int, arguments: Sequence[int]) -> Region:
-    """A copy of a scalar region with other arguments; argument k becomes number `first + arguments[k]`."""
-    block = Block(arg_types=types)
-    given = [block.args[first + position] for position in arguments]
-    values = copy_region(source, given, block.add_op)
-    block.add_op(YieldOp(operands=[values]))
-    return Region(block)
 
 
 __all__ = ["FuseRowReductionsPass"]

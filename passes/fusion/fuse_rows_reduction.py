@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region, region_with
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.symbolic import Dim, product, substitute
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of, rank
 from mlirt.passes.fusion.scalar_bodies import tidy
 from mlirt.passes.fusion.softmax_rows import normalization_of
@@ -100,7 +100,7 @@ def _reduced(
         read for read in zip(reduction.inputs, reduction.access, strict=True) if read[0] is not value
     ]
     extras: list[_Read] = list(zip(reduction.extras, reduction.extra_access, strict=True))
-    own = [_moved(access, places) for access in rows.access]
+    own = [access.substituted(places) for access in rows.access]
     inputs, access = (
         [*rows.inputs, *(one for one, _ in (*others, *extras))],
         [*own, *(at for _, at in (*others, *extras))],
@@ -110,13 +110,13 @@ def _reduced(
     for number, region in enumerate(rows.stages):
         first = [region.block.args[0].type] if number % 2 else []
         taken = [*range(len(first) + count), *range(len(first) + len(given), len(first) + len(given) + len(totals))]
-        stages.append(_copied(region, [*first, *given, *totals], taken))
+        stages.append(region_with(region, [*first, *given, *totals], taken))
         if number % 2:
             totals.append(_yielded(region))
     stages.append(_elements(reduction, rows, value, [*given, *totals], count))
     accumulator = reduction.epilogue.block.args[0].type
     taken = [0, *range(1 + count + len(others), 1 + len(given))]
-    stages.append(_copied(reduction.epilogue, [accumulator, *given, *totals], taken))
+    stages.append(region_with(reduction.epilogue, [accumulator, *given, *totals], taken))
     body = Block(arg_types=[*given, *totals, element_of(reduction.output.type)])
     body.add_op(YieldOp(operands=[[body.args[-1]]]))
     kinds = [*(kind.data for kind in rows.kinds), reduction.kind.data]
@@ -139,21 +139,10 @@ def _elements(
     return Region(block)
 
 
-def _copied(region: Region, types: Sequence[Attribute], taken: Sequence[int]) -> Region:
-    """A region with other arguments, of which it takes those of these numbers."""
-    block = Block(arg_types=types)
-    block.add_op(YieldOp(operands=[copy_region(region, [block.args[one] for one in taken], block.add_op)]))
-    return Region(block)
-
-
 def _yielded(region: Region) -> Attribute:
     last = region.block.last_op
     assert last is not None
     return last.operands[0].type
-
-
-def _moved(access: AccessAttr, places: Mapping[str, Dim]) -> AccessAttr:
-    return AccessAttr.of([substitute(index, places) for index in access.indices()])
 
 
 __all__ = ["FuseRowsReductionPass"]

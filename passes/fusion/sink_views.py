@@ -13,7 +13,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.symbolic import Dim, substitute
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_half, with_dims
 from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, joining_view, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
@@ -66,7 +66,7 @@ class SinkViewsPass(RulePass):
         places = unit_view(dims(view.output.type), dims(view.input.type))
         if places is None or not is_identity(move.body):
             return None
-        access = AccessAttr.of([substitute(index, places) for index in move.access.data[0].indices()])
+        access = move.access.data[0].substituted(places)
         return m.insert(PointwiseOp(list(move.inputs), [access], [view.output.type], move.detach_region(move.body)))
 
     @rule(op(PointwiseOp, inputs=some(op(ViewOp).shared())).named("reader"))
@@ -144,6 +144,6 @@ def _read_before(
     if value in sources:
         return sources[value].input, identity_access(len(before))
     if places is not None:
-        return value, AccessAttr.of([substitute(index, places) for index in access.indices()])
+        return value, access.substituted(places)
     moves = any(name[0] == "d" and name[1:].isdigit() for name in iteration_dims(access))
     return None if moves else (value, access)

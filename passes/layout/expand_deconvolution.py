@@ -13,7 +13,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.symbolic import Dim, floor_div, product, substitute
+from mlirt.dialects.symbolic import Dim, floor_div, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, tensor
 from mlirt.kernels.lib.deconvolution_phases import (
     PhaseAxis,
@@ -125,7 +125,7 @@ def _interleaved(m: Match, convolution: ConvolutionOp, joined: SSAValue, axes: S
         places: dict[str, Dim] = {"d0": iteration(0), "d1": iteration(1) * each + iteration(2)}
         for k, step in enumerate(strides):
             places[f"d{2 + k}"] = iteration(3 + 2 * k) * step + iteration(4 + 2 * k)
-        access = [AccessAttr.of([substitute(index, places) for index in one.indices()]) for one in convolution.access]
+        access = [one.substituted(places) for one in convolution.access]
         type_ = tensor(element_of(convolution.output.type), sizes)
         epilogue = convolution.detach_region(convolution.epilogue)
         ended = m.insert(PointwiseOp([split, *convolution.extras], [mixed, *access], [type_], epilogue))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region
+from mlirt.dialects.fused.fused_op import IndexOp, region_with
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.symbolic import Dim, product, substitute, symbols
-from mlirt.dialects.target import HOPPER, Target
+from mlirt.dialects.symbolic import Dim, product, symbols
+from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import dims, element_of, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
@@ -68,9 +68,7 @@ def _has_indices(normalization: NormalizationOp) -> bool:
 
 
 def _is_held(rows: int, length: int, device: GpuDevice) -> bool:
-    clusters = device.clusters if device.arch == HOPPER else ()
-    blocks = max((1 << number for number, places in enumerate(clusters) if rows <= places), default=1)
-    return length <= device.registers * blocks
+    return length <= device.registers * device.blocks_of_row(rows)
 
 
 def _crosses_rows(normalization: NormalizationOp) -> bool:
@@ -130,19 +128,16 @@ class _Parts:
         self, region: Region, first: int, row: AccessAttr, moved: dict[str, Dim]
     ) -> tuple[Region, list[SSAValue], list[AccessAttr]]:
         """A region with the arguments that it uses behind the `first` ones, what they are and how that is read."""
-        given = [
-            (value, AccessAttr.of([substitute(index, moved) for index in one.indices()]))
-            for value, one in zip(self.op.inputs, self.op.access, strict=True)
-        ]
+        given = [(value, one.substituted(moved)) for value, one in zip(self.op.inputs, self.op.access, strict=True)]
         given += [(total, row) for total in self._totals]
         names = region.block.args[first:]
         used = [k for k, name in enumerate(names) if name.first_use is not None]
         leading = [argument.type for argument in region.block.args[:first]]
-        block = Block(arg_types=[*leading, *(element_of(given[k][0].type) for k in used)])
+        types = [*leading, *(element_of(given[k][0].type) for k in used)]
         places = {k: first + number for number, k in enumerate(used)}
-        arguments = [*block.args[:first], *(block.args[places.get(k, 0)] for k in range(len(names)))]
-        block.add_op(YieldOp(operands=[copy_region(region, arguments, block.add_op)]))
-        return Region(block), [given[k][0] for k in used], [given[k][1] for k in used]
+        arguments = [*range(first), *(places.get(k, 0) for k in range(len(names)))]
+        made = region_with(region, types, arguments)
+        return made, [given[k][0] for k in used], [given[k][1] for k in used]
 
 
 __all__ = ["SplitNormalizationsPass"]

@@ -11,7 +11,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.gpu_device import GpuDevice
-from mlirt.dialects.symbolic import Dim, coefficient_of, substitute, symbols
+from mlirt.dialects.symbolic import Dim, coefficient_of, symbols
 from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -161,7 +161,7 @@ def _split(reduction: ReductionOp, count: int, length: int) -> tuple[ReductionOp
     is_left_out = leads and length == 1 and _count(rest) > _MAX_UNSPLIT
     moved |= {f"d{kept + axis}": iteration(kept + axis + (not is_left_out)) for axis in range(1 + len(rest))}
     moved[f"d{kept}"] = own if is_left_out else own * length + iteration(kept + 1)
-    access = [AccessAttr.of([substitute(index, moved) for index in one.indices()]) for one in reduction.access]
+    access = [one.substituted(moved) for one in reduction.access]
     accumulator = accumulator_type(reduction.epilogue)
     sizes = dims(reduction.output.type)
     parts = tensor(accumulator, [count, *sizes] if leads else [*sizes, count])

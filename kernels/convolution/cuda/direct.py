@@ -47,7 +47,7 @@ from mlirt.kernels.lib.language.words import (
     place,
     static_range,
 )
-from mlirt.kernels.lib.loops.loop_nest import Affine, direct
+from mlirt.kernels.lib.loops.loop_nest import direct, linear_index
 from mlirt.kernels.lib.nests.taps import Axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -253,25 +253,18 @@ class _Direct:
             left = k.min(k.sub(k.constant(self.count), at[CHANNEL]), channels)
         values = [total]
         for one, memory in zip(self.extras, self.pointers, strict=False):
-            index, step = self._index(one, at), one.steps[CHANNEL]
+            index, step = linear_index(self.k, one, at), one.steps[CHANNEL]
             if step == 0:
                 values.append(self.k.value(LoadOp(memory, [index], [1])))
             else:
                 values.append(load_fragment(memory, index, self._access(step, left)))
         made = finished_fragment(self.op.epilogue, values, element_of(self.op.output.type), channels)
-        index, step = self._index(self.result, at), self.result.steps[CHANNEL]
+        index, step = linear_index(self.k, self.result, at), self.result.steps[CHANNEL]
         store_fragment(made, self.pointers[-1], value_of(index), self._access(step, left))
 
     def _access(self, step: Dim, left: SSAValue | None) -> Access:
         stride = None if step == 1 else self.k.size(step)
         return Access(range(self.block.channels), stride=stride, valid=None if left is None else value_of(left))
-
-    def _index(self, one: Affine, at: Sequence[SSAValue]) -> Value:
-        k, index = self.k, self.k.constant(0)
-        for here, step in zip(at, one.steps, strict=True):
-            if step != 0:
-                index = k.add(index, k.mul(here, k.stride(step)))
-        return value_of(index)
 
 
 @kernel

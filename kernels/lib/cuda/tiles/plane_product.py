@@ -42,7 +42,7 @@ from mlirt.kernels.lib.language.simt_words import (
     zeros,
 )
 from mlirt.kernels.lib.language.words import extent, is_inside, place, split, static_range
-from mlirt.kernels.lib.loops.loop_nest import Affine, direct
+from mlirt.kernels.lib.loops.loop_nest import Affine, direct, linear_index
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _THREADS = WARPS * WARP
@@ -261,21 +261,15 @@ class PlaneProduct:
         """Write what the epilogue makes of neighbouring pixels."""
         values, together = [total], self.together
         for one, memory in zip(self.extras, self.pointers[1:], strict=False):
-            index, step = self._index(one, at), one.steps[-1]
+            index, step = linear_index(self.k, one, at), one.steps[-1]
             if step == 0:
                 values.append(value_of(self.k.value(LoadOp(memory, [index], [1]))))
             else:
                 stride = None if step == 1 else value_of(self.k.size(step))
                 values.append(load_fragment(memory, index, Access(static_range(together), stride=stride)))
         made = finished_fragment(self.op.epilogue, values, element_of(self.op.output.type), together)
-        store_fragment(made, self.pointers[-1], self._index(self.result, at), Access(static_range(together), wide=True))
-
-    def _index(self, one: Affine, at: Sequence[SSAValue]) -> Value:
-        k, index = self.k, self.k.constant(0)
-        for here, step in zip(at, one.steps, strict=True):
-            if step != 0:
-                index = k.add(index, k.mul(here, k.stride(step)))
-        return value_of(index)
+        index = linear_index(self.k, self.result, at)
+        store_fragment(made, self.pointers[-1], index, Access(static_range(together), wide=True))
 
 
 def _volume(fill: int, sizes: Sequence[Dim]) -> list[Dim]:
