@@ -139,7 +139,7 @@ class AttentionEstimates:
 
 @dataclass(frozen=True)
 class SplitAttentionEstimates:
-    """Microseconds of attention of few queries whose keys are shared by blocks (kernels/attention/cuda/few_queries.py)."""
+    """Microseconds of attention of few queries whose keys blocks share (kernels/attention/cuda/few_queries.py)."""
 
     block: float
     """To combine what a block has found."""

@@ -62,6 +62,15 @@ class ContractTable:
         """The numbers by ("const", value, 0, 0), ("formula", its number, 0, 0) or operation and operands, in order."""
         return self._numbers
 
+    def touching(self, extents: Mapping[int, tuple[int, int]]) -> Terms:
+        """What a launch touches whose bytes are known: by the place of each argument where they begin and end."""
+        found = (
+            Touched(place, 1, self.constant(start), self.constant(end - 1), self.naught)
+            for place, (start, end) in extents.items()
+            if start < end
+        )
+        return Terms(frozenset(), tuple(found))
+
     def constant(self, value: int) -> int:
         """The number that has this value; NotTabledError where it has more than 62 bits."""
         found = self._numbers.get(("const", value, 0, 0))

@@ -135,15 +135,7 @@ class LaunchProofs:
         extents = next((one for one in found if not isinstance(one, str)), None)
         if extents is None or any(start < -_FAR_ELEMENT or end >= _FAR_ELEMENT for start, end in extents.values()):
             return None
-        table = self.table
-        return Terms(
-            frozenset(),
-            tuple(
-                Touched(place, 1, table.constant(start), table.constant(end - 1), table.naught)
-                for place, (start, end) in extents.items()
-                if start < end
-            ),
-        )
+        return self.table.touching(extents)
 
     @property
     def proves_all(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlirt.runtime.contract_table import ContractTable, NotTabledError, Terms, Touched
+from mlirt.runtime.contract_table import ContractTable, NotTabledError, Terms
 from mlirt.runtime.extents import Contract
 from mlirt.runtime.formula_table import FormulaTable
 from mlirt.runtime.manifest import IntArgument, Launch, Manifest
@@ -52,14 +52,5 @@ class LaunchContracts:
 
     def _fixed(self, contract: Contract, given: Sequence[object]) -> Terms | None:
         """What a launch without symbols touches; None where it does not keep the contract."""
-        extents, table = contract.extents_of(given, (1, 1, 1)), self.table
-        if isinstance(extents, str):
-            return None
-        return Terms(
-            frozenset(),
-            tuple(
-                Touched(place, 1, table.constant(start), table.constant(end - 1), table.naught)
-                for place, (start, end) in extents.items()
-                if start < end
-            ),
-        )
+        extents = contract.extents_of(given, (1, 1, 1))
+        return None if isinstance(extents, str) else self.table.touching(extents)
