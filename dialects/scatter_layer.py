@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import I64, BoolAttr, IntegerAttr, TensorType, i64
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
@@ -25,6 +25,7 @@ class ScatterLayer(IRDLOperation):
     indices = operand_def(TensorType)
     updates = operand_def(TensorType)
     axis = prop_def(IntegerAttr[I64], default_value=IntegerAttr(0, i64))
+    unique_indices = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     output = result_def(TensorType)
 
     traits = traits_def(Pure())

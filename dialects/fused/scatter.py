@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def
@@ -36,8 +36,8 @@ class ScatterOp(ScatterLayer, FusedOp):
     | element | y[.., indices[.., j, ..], ..] = updates[.., j, ..] along `axis` |
     | nd | y[indices[i..], k..] = updates[i.., k..], the last dimension of the indices holds coordinates |
 
-    Updates of one place happen in row-major order of the updates, so the last one wins. A negative index counts from
-    the end; one that is still out of range updates nothing.
+    Updates of one place happen in row-major order of the updates, so the last one wins; `unique_indices` says that no
+    two have the same place. A negative index counts from the end; one that is still out of range updates nothing.
     C1: the indices are integers. C2: data, updates and result have one element type, the result the data's rank.
     C3: in mode element the indices have the data's rank, in mode nd their last length is a number.
 
@@ -59,6 +59,7 @@ class ScatterOp(ScatterLayer, FusedOp):
         mode: ScatterMode = ScatterMode.ELEMENT,
         axis: int = 0,
         reduction: ScatterReduction = ScatterReduction.NONE,
+        unique_indices: bool = False,
     ):
         super().__init__(
             operands=[data, indices, updates],
@@ -66,6 +67,7 @@ class ScatterOp(ScatterLayer, FusedOp):
                 "mode": ScatterModeAttr(mode),
                 "axis": IntegerAttr(axis, i64),
                 "reduction": ScatterReductionAttr(reduction),
+                "unique_indices": BoolAttr.from_bool(unique_indices),
             },
             result_types=[data.type],
         )

@@ -36,7 +36,7 @@ class ScatterOp(ScatterLayer, TensorOp):
     | nd | y[indices[i..], k..] = updates[i.., k..], the last axis of the indices holds coordinates |
 
     A negative index counts from the end; one that is out of range writes nothing. Without a reduction the result is
-    undefined where two updates meet.
+    undefined where two updates meet. `unique_indices` says that no two do, so that their order is free.
 
     C1: the indices are integers. C2: data and updates have one element type. C3: element: `axis` is an axis, and all
     ranks are equal. C4: element: indices and updates have the same dimensions. C5: nd: the last length of the indices

@@ -70,9 +70,8 @@ def true_positions(net: Network, flags: Value, prefix: str) -> Value:
     before = net.emit("cumulative", [ones], kind="sum", axis=0, exclusive=True)
     places = layers.select(net, flat, before, layers.scalar_like(net, _NOWHERE, before))
     nothing = layers.expand(net, net.constant(np.zeros(1, np.int64)), [count])
-    return net.emit(
-        "scatter", [nothing, places, layers.counting(net, "int64", length)], mode="element", axis=0, reduction="none"
-    )
+    numbers = layers.counting(net, "int64", length)
+    return net.emit("scatter", [nothing, places, numbers], mode="element", axis=0, unique_indices=True)
 
 
 def coordinates(net: Network, dims: Sequence[Dim], positions: Value) -> Value:

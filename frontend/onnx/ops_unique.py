@@ -33,12 +33,12 @@ def unique(net: Network, node: Node) -> Sequence[Value]:
     groups = net.emit("cumulative", [layers.cast(net, is_first, "int64")], kind="sum", axis=0)
     groups = layers.binary(net, "sub", groups, number(net, 1))
     values, indices = _picked(net, ordered, firsts), _picked(net, places, firsts)
-    counts = _scattered(net, count, groups, layers.expand(net, net.constant(np.ones(1, np.int64)), [length]), "add")
-    inverse = _scattered(net, length, places, groups, "none")
+    counts = _scattered(net, count, groups, layers.expand(net, net.constant(np.ones(1, np.int64)), [length]), adds=True)
+    inverse = _scattered(net, length, places, groups)
     if not node.integer("sorted", 1):
         _, order = _sorted(net, indices, count)
         values, indices, counts = (_picked(net, one, order) for one in (values, indices, counts))
-        own = _scattered(net, count, order, layers.counting(net, "int64", count), "none")
+        own = _scattered(net, count, order, layers.counting(net, "int64", count))
         inverse = _picked(net, own, inverse)
     return [values, indices, inverse, counts]
 
@@ -54,7 +54,8 @@ def _picked(net: Network, x: Value, places: Value) -> Value:
     return net.emit("gather", [x, places], mode="default", axis=0)
 
 
-def _scattered(net: Network, length: Dim, places: Value, updates: Value, reduction: str) -> Value:
-    """Updates at their places of a vector of zeros."""
+def _scattered(net: Network, length: Dim, places: Value, updates: Value, *, adds: bool = False) -> Value:
+    """Updates at their places of a vector of zeros, no two at one; with `adds` the sums of those at one place."""
     zeros = layers.expand(net, net.constant(np.zeros(1, np.int64)), [length])
-    return net.emit("scatter", [zeros, places, updates], mode="element", axis=0, reduction=reduction)
+    how = {"reduction": "add"} if adds else {"unique_indices": True}
+    return net.emit("scatter", [zeros, places, updates], mode="element", axis=0, **how)

@@ -1,4 +1,7 @@
-"""Scatters: a copy of the data, then a second launch that applies the updates; those of one place in order."""
+"""Scatters: a copy of the data, then a second launch that applies the updates; those of one place in order.
+
+Where the network says that no two updates have one place, all are applied at once.
+"""
 
 from __future__ import annotations
 
@@ -68,22 +71,22 @@ def _nest(k: KernelBuilder, op: ScatterOp, lowering: Lowering) -> tuple[NestCode
     sizes = dims(op.updates.type)
     if op.mode.data is ScatterMode.ELEMENT:
         axis = op.axis.value.data
-        order = [*(other for other in range(len(sizes)) if other != axis), axis]
-        border, axes, depth = len(sizes) - 1, [axis], None
-        target_steps: list[Dim] = [0 if other == axis else target[other] for other in order]
-        index_steps: list[Dim] = [indices[other] for other in order]
+        meeting, axes, depth = [axis], [axis], None
+        target_steps: list[Dim] = [0 if other == axis else target[other] for other in range(len(sizes))]
+        index_steps = list(indices)
     else:
         depth, own = op.depth, rank(op.indices.type) - 1
-        tail = list(range(own, len(sizes)))
-        order = [*tail, *range(own)]
-        border, axes = len(tail), list(range(depth))
-        target_steps = [*target[depth:], *(0 for _ in range(own))]
-        index_steps = [*(0 for _ in tail), *indices[:-1]]
-    picks = coordinate_operands(op.indices, places[op.indices], index_steps, depth)
+        meeting, axes = list(range(own)), list(range(depth))
+        target_steps = [*(0 for _ in range(own)), *target[depth:]]
+        index_steps = [*indices[:-1], *(0 for _ in sizes[own:])]
+    order, border = list(range(len(sizes))), len(sizes)
+    if not op.unique_indices.value.data:
+        order, border = [*(axis for axis in order if axis not in meeting), *meeting], border - len(meeting)
+    picks = coordinate_operands(op.indices, places[op.indices], [index_steps[axis] for axis in order], depth)
     operands = [
         *picks,
         Affine(op.updates, tuple(updates[axis] for axis in order)),
-        Affine(op.output, tuple(target_steps)),
+        Affine(op.output, tuple(target_steps[axis] for axis in order)),
     ]
     space = [sizes[axis] for axis in order]
     code = NestCode(k, collapse(Nest.of(space, operands), borders=frozenset({border})))

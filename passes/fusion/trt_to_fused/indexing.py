@@ -60,7 +60,7 @@ def convert_scatter(at: Conversion) -> None:
     """`trt.scatter` becomes `fused.scatter`."""
     op = at.op
     assert isinstance(op, ScatterOp)
-    how = op.mode.data, op.axis.value.data, op.reduction.data
+    how = op.mode.data, op.axis.value.data, op.reduction.data, bool(op.unique_indices.value.data)
     at.replace(at.emit(FusedScatterOp(op.data, op.indices, op.updates, *how)))
 
 
