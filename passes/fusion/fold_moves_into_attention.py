@@ -10,13 +10,13 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.fused.fused_op import is_identity
+from mlirt.dialects.fused.fused_op import IndexOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.locations import fuse
-from mlirt.dialects.tensor_types import dims
-from mlirt.passes.fusion.access_composition import compose, iteration_dims
+from mlirt.dialects.tensor_types import dims, with_dims
+from mlirt.passes.fusion.access_composition import compose, identity_access, iteration_dims
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
@@ -27,7 +27,7 @@ class FoldMovesIntoAttentionPass(RulePass):
 
     The splitting into heads, a reshape and a transpose, so costs nothing, nor does the joining. An operand is read in
     its place as long as neighbours along a head stay neighbours in memory. The result takes another order where one
-    transpose is all that reads it.
+    transpose is all that reads it, with or without a function of its own.
 
     Before:
 
@@ -66,10 +66,11 @@ class FoldMovesIntoAttentionPass(RulePass):
             return attention
         return obstacle
 
-    @rule(op(PointwiseOp, op(AttentionOp).named("attention")).named("reader"))
+    @rule(op(PointwiseOp, op(AttentionOp).named("attention"), ...).named("reader"))
     def write_in_order(self, m: Match, reader: PointwiseOp, attention: AttentionOp) -> Outcome:
-        transposed = _order_of(reader, attention) if is_identity(reader.body) else None
-        if transposed is None:
+        transposed = _order_of(reader, attention.output)
+        is_move = is_identity(reader.body)
+        if transposed is None or (not is_move and transposed == sorted(transposed)):
             return "{attention} is read by more than a transpose"
         before = attention.axes()
         properties = {**attention.properties, "order": integer_list([before[axis] for axis in transposed])}
@@ -77,11 +78,26 @@ class FoldMovesIntoAttentionPass(RulePass):
         made = AttentionOp.build(
             operands=[*attention.operands[:3], list(attention.extras)],
             properties=properties,
-            result_types=[reader.outputs[0].type],
+            result_types=[with_dims(attention.output.type, dims(reader.outputs[0].type))],
             regions=[attention.detach_region(attention.score)],
         )
         m.note = "the result has the order of the transpose behind it"
-        return m.insert(made, before=attention)
+        m.insert(made, *([] if is_move else [attention]), before=attention)
+        if is_move:
+            return made
+        reader.operands[0] = made.output
+        own = identity_access(len(transposed))
+        reader.properties["access"] = ArrayAttr(_replaced(reader.access.data, 0, own))
+        return reader
+
+    @rule(op(PointwiseOp, op(PointwiseOp, op(AttentionOp), ...).named("function")).named("move"))
+    def apply_in_order(self, m: Match, move: PointwiseOp, function: PointwiseOp) -> Outcome:
+        asks_for_place = any(isinstance(one, IndexOp) for one in function.body.block.ops)
+        if asks_for_place or not is_identity(move.body) or _order_of(move, function.outputs[0]) is None:
+            return "{function} is read by more than a transpose"
+        access = [compose(one, move.access.data[0]) for one in function.access]
+        m.note = "the function behind attention is applied in the order of the transpose behind it"
+        return m.insert(PointwiseOp(list(function.inputs), access, [move.outputs[0].type], function.body.clone()))
 
 
 def _before(value: SSAValue, access: AccessAttr, attention: AttentionOp) -> tuple[SSAValue, AccessAttr] | None:
@@ -112,9 +128,9 @@ def _replaced(accesses: Sequence[AccessAttr], position: int, access: AccessAttr)
     return [*accesses[:position], access, *accesses[position + 1 :]]
 
 
-def _order_of(reader: PointwiseOp, attention: AttentionOp) -> list[int] | None:
-    """For each axis of a transpose's result, the axis of attention's result that it is; None for other moves."""
-    sizes = dims(attention.output.type)
+def _order_of(reader: PointwiseOp, read: SSAValue) -> list[int] | None:
+    """For each axis of a transpose's result, the axis of what it reads first that it is; None for other moves."""
+    sizes = dims(read.type)
     if len(reader.outputs) != 1 or len(dims(reader.outputs[0].type)) != len(sizes):
         return None
     indices = reader.access.data[0].indices()

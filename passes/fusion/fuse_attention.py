@@ -16,7 +16,8 @@ from mlirt.dialects.fused.fused_op import YieldOp, yielded
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float, rank
+from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float, rank, with_element
+from mlirt.passes.fusion.access_composition import identity_access
 from mlirt.passes.fusion.scalar_bodies import tidy
 from mlirt.passes.options import option
 from mlirt.passes.rules import Match, Outcome, RulePass, op, repeated, rule
@@ -85,7 +86,8 @@ class FuseAttentionPass(RulePass):
     What the first product's epilogue does (scale, mask, bias) becomes the score; roundings of scores and weights to
     half precision disappear, and a division by a number becomes a product. Between softmax and the second product there
     may be conversions, and a layer that puts zeros in place of not-a-number, for rows of which everything is masked.
-    Nothing else reads the scores or the weights, and the second product has no epilogue of its own. Heads are at most
+    Nothing else reads the scores or the weights. What the second product's epilogue does beyond a conversion, such as a
+    quantisation, becomes a pointwise op behind the attention. Heads are at most
     `most-width` elements wide, those of the values a multiple of `multiple`, of a type in `elements`: for others there
     is no kernel that keeps the scores out of memory.
 
@@ -111,8 +113,8 @@ class FuseAttentionPass(RulePass):
         self, m: Match, first: MatmulOp, softmax: SoftmaxOp, between: tuple[PointwiseOp, ...] | None, second: MatmulOp
     ) -> Outcome:
         conversions = between or ()
-        if second.transpose_lhs.value.data or second.extras or not _is_conversion(second.epilogue):
-            return "its left operand is transposed, or it has an epilogue"
+        if second.transpose_lhs.value.data:
+            return "its left operand is transposed"
         if not all(one.results[0].has_one_use() for one in (first, softmax, *conversions)):
             return "scores or weights are read twice"
         same_batch = dims(first.output.type)[:-2] == dims(second.output.type)[:-2]
@@ -120,7 +122,13 @@ class FuseAttentionPass(RulePass):
             return "the two products have other batches"
         if not self._is_narrow(first, second):
             return f"no kernel for heads of this width or type (most-width={self.most_width})"
-        return m.insert(_attention(first, second, zero_masked=any(map(_replaces_nan, conversions))))
+        zero_masked = any(map(_replaces_nan, conversions))
+        if not second.extras and _is_conversion(second.epilogue):
+            return m.insert(_attention(first, second, second.output.type, zero_masked=zero_masked))
+        result = with_element(second.output.type, element_of(second.rhs.type))
+        m.note = "what the second product ends with stays behind it"
+        attention = m.about = m.insert(_attention(first, second, result, zero_masked=zero_masked))
+        return m.insert(_epilogue_of(second, attention), second)
 
     def _is_narrow(self, first: MatmulOp, second: MatmulOp) -> bool:
         widths = (_depth(first), dims(second.output.type)[-1])
@@ -130,7 +138,24 @@ class FuseAttentionPass(RulePass):
         return known and all(element_name(element_of(value.type)) in self.elements for value in operands)
 
 
-def _attention(first: MatmulOp, second: MatmulOp, *, zero_masked: bool) -> AttentionOp:
+def _epilogue_of(second: MatmulOp, attention: AttentionOp) -> PointwiseOp:
+    """The epilogue of the second product, applied to what attention gives."""
+    body = second.epilogue.clone()
+    wide, element = body.block.args[0], element_of(attention.output.type)
+    if wide.type != element:
+        given = body.block.insert_arg(element, 0)
+        widened = arith.ExtFOp(given, wide.type)  # pyright: ignore[reportArgumentType]
+        first = body.block.first_op
+        assert first is not None
+        body.block.insert_op_before(widened, first)
+        wide.replace_all_uses_with(widened.result)
+        body.block.erase_arg(wide)
+        tidy(body.block)
+    access = [identity_access(rank(second.output.type)), *second.access]
+    return PointwiseOp([attention.output, *second.extras], access, [second.output.type], body)
+
+
+def _attention(first: MatmulOp, second: MatmulOp, result: Attribute, *, zero_masked: bool) -> AttentionOp:
     batch = dims(second.output.type)[:-2]
     query, key, depth, column = (len(batch) + place for place in range(4))
     left = (depth, query) if first.transpose_lhs.value.data else (query, depth)
@@ -146,7 +171,7 @@ def _attention(first: MatmulOp, second: MatmulOp, *, zero_masked: bool) -> Atten
         (first.lhs, first.rhs, second.rhs),
         access,
         (dims(first.output.type)[-1], _depth(first)),
-        second.output.type,
+        result,
         _score(first),
         list(first.extras),
         zero_masked=zero_masked,

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirt.dialects.fused.access import AccessAttr
+from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, product, symbols
-from mlirt.dialects.tensor_types import dims, element_of, rank, with_dims
+from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.fusion.access_composition import identity_access
 from mlirt.passes.fusion.pointwise_absorption import absorb
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 _FEW_ROWS = 16
 
@@ -31,7 +36,8 @@ class FuseSiblingProductsPass(RulePass):
     """Join products of one tensor with constant matrices, where attention reads them: it finds its columns by itself.
 
     So queries, keys and values are one product. The epilogues are equal except for constants with one element per
-    column, which are joined like the matrices. Products that anything but attention reads stay, as other readers would
+    column, which are joined like the matrices, and for numbers such as scales of a quantisation, which become constants
+    with one element per column. Products that anything but attention reads stay, as other readers would
     have to copy their columns first; with `few-rows` those of at most 16 rows, which take as long as their matrices,
     are joined all the same, and readers find slices.
 
@@ -98,7 +104,14 @@ def _joined(m: Match, siblings: Sequence[MatmulOp]) -> MatmulOp:
     ]
     result = with_dims(first.output.type, [*dims(first.output.type)[:-1], sum(map(_columns, siblings))])
     flags = bool(first.transpose_lhs.value.data), bool(first.transpose_rhs.value.data)
-    made = MatmulOp(first.lhs, weights, result, first.epilogue.clone(), extras, list(first.access), *flags)
+    epilogue, access = first.epilogue.clone(), list(first.access)
+    in_columns = AccessAttr.of([*[0] * (rank(result) - 1), iteration(rank(result) - 1)])
+    for n, numbers in _numbers_apart(siblings):
+        known = _numbers(epilogue)[n]
+        known.result.replace_all_uses_with(epilogue.block.insert_arg(known.result.type, len(epilogue.block.args)))
+        extras.append(m.constant(_repeated(siblings, numbers), f"number {n}", *siblings))
+        access.append(in_columns)
+    made = MatmulOp(first.lhs, weights, result, epilogue, extras, access, *flags)
     m.about = m.insert(made, *siblings)
     return made
 
@@ -186,12 +199,47 @@ def _fit(first: MatmulOp, other: MatmulOp) -> bool:
         and dims(first.output.type)[:-1] == dims(other.output.type)[:-1]
         and element_of(first.output.type) == element_of(other.output.type)
         and first.access == other.access
-        and first.epilogue.is_structurally_equivalent(other.epilogue)
+        and _is_equal_up_to_numbers(first.epilogue, other.epilogue)
     )
     return alike and all(
         left is right if axis is None else _are_joined(left, right, axis)
         for left, right, axis in zip(first.extras, other.extras, _column_axes(first), strict=True)
     )
+
+
+def _numbers(epilogue: Region) -> list[arith.ConstantOp]:
+    """The floating-point numbers in an epilogue, in order."""
+    return [one for one in epilogue.block.ops if isinstance(one, arith.ConstantOp) and isinstance(one.value, FloatAttr)]
+
+
+def _is_equal_up_to_numbers(first: Region, other: Region) -> bool:
+    """Whether two epilogues differ in nothing but in which floating-point numbers they contain."""
+    alike = other.clone()
+    own, others = _numbers(first), _numbers(alike)
+    if len(own) != len(others) or any(a.result.type != b.result.type for a, b in zip(own, others, strict=True)):
+        return False
+    for mine, one in zip(own, others, strict=True):
+        one.properties["value"] = mine.value
+    return first.is_structurally_equivalent(alike)
+
+
+def _numbers_apart(siblings: Sequence[MatmulOp]) -> list[tuple[int, Sequence[FloatAttr]]]:
+    """Which numbers differ between the epilogues of siblings, with each sibling's own."""
+    each = zip(*([one.value for one in _numbers(sibling.epilogue)] for sibling in siblings), strict=True)
+    return [
+        (n, cast("Sequence[FloatAttr]", values))
+        for n, values in enumerate(each)
+        if len({str(one) for one in values}) > 1
+    ]
+
+
+def _repeated(siblings: Sequence[MatmulOp], numbers: Sequence[FloatAttr]) -> Array:
+    """For each column of a joined product the number of the sibling that it belongs to."""
+    import numpy as np
+
+    counts, dtype = list(map(_columns, siblings)), numpy_dtype(numbers[0].type)
+    row = np.repeat(np.array([one.value.data for one in numbers], dtype), counts)
+    return row.reshape(*[1] * (rank(siblings[0].output.type) - 1), -1)
 
 
 def _column_axes(op: MatmulOp) -> list[int | None]:

@@ -108,3 +108,27 @@ func.func @one_sequence(%q: tensor<1x2x5x4xf16>) -> tensor<1x5x2x4xf16> {
   }
   func.return %y : tensor<1x5x2x4xf16>
 }
+
+// -----
+
+// A function behind attention is applied in the order that is wanted, which attention writes.
+// CHECK-LABEL: @quantised
+// CHECK-NEXT: [[Y:%.*]] = fused.attention %q, %k, %v {{.*}}order = array<i64: 0, 2, 1, 3>} {{.*}} -> tensor<2x5x3x4xf16>
+// CHECK: [[Z:%.*]] = fused.pointwise [[Y]] {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<2x5x3x4xf16>) -> tensor<2x5x3x4xi8>
+// CHECK: func.return [[Z]]
+func.func @quantised(%q: tensor<2x3x5x4xf16>, %k: tensor<2x3x7x4xf16>, %v: tensor<2x3x7x4xf16>) -> tensor<2x5x3x4xi8> {
+  %a = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d2", "d4"]>, #fused.access<["d0", "d1", "d3", "d4"]>, #fused.access<["d0", "d1", "d3", "d5"]>], reduced = #trt.dims<["7", "4"]>} : (tensor<2x3x5x4xf16>, tensor<2x3x7x4xf16>, tensor<2x3x7x4xf16>) -> tensor<2x3x5x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  %b = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<2x3x5x4xf16>) -> tensor<2x3x5x4xi8> {
+  ^bb0(%e: f16):
+    %i = arith.fptosi %e : f16 to i8
+    fused.yield %i : i8
+  }
+  %c = fused.pointwise %b {access = [#fused.access<["d0", "d2", "d1", "d3"]>]} : (tensor<2x3x5x4xi8>) -> tensor<2x5x3x4xi8> {
+  ^bb0(%i: i8):
+    fused.yield %i : i8
+  }
+  func.return %c : tensor<2x5x3x4xi8>
+}

@@ -178,3 +178,19 @@ func.func @very_wide(%q: tensor<2x4x5x200xf16>, %k: tensor<2x4x7x200xf16>, %v: t
   %y = trt.matrix_multiply %p, %v : (tensor<2x4x5x7xf16>, tensor<2x4x7x8xf16>) -> tensor<2x4x5x8xf16> loc("mix")
   func.return %y : tensor<2x4x5x8xf16>
 }
+
+// -----
+
+// What the second product ends with, such as a quantisation, stays behind it.
+// CHECK-LABEL: @quantised
+// CHECK-NEXT: [[Y:%.*]] = fused.attention %q, %k, %v
+// CHECK-SAME: -> tensor<2x4x5x8xf16>
+// CHECK: fused.pointwise [[Y]] {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<2x4x5x8xf16>) -> tensor<2x4x5x8xi8>
+func.func @quantised(%q: tensor<2x4x5x16xf16>, %k: tensor<2x4x7x16xf16>, %v: tensor<2x4x7x8xf16>) -> tensor<2x4x5x8xi8> {
+  %c = trt.constant {value = dense<0.125> : tensor<f32>} : tensor<f32>
+  %s = trt.matrix_multiply %q, %k {rhs_op = #trt<matrix_operation transpose>} : (tensor<2x4x5x16xf16>, tensor<2x4x7x16xf16>) -> tensor<2x4x5x7xf16> loc("scores")
+  %p = trt.softmax %s {axis = 3 : i64} : (tensor<2x4x5x7xf16>) -> tensor<2x4x5x7xf16> loc("softmax")
+  %y = trt.matrix_multiply %p, %v : (tensor<2x4x5x7xf16>, tensor<2x4x7x8xf16>) -> tensor<2x4x5x8xf16> loc("mix")
+  %z = trt.quantize %y, %c : (tensor<2x4x5x8xf16>, tensor<f32>) -> tensor<2x4x5x8xi8> loc("quantize")
+  func.return %z : tensor<2x4x5x8xi8>
+}

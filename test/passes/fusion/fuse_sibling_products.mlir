@@ -144,3 +144,36 @@ func.func @few_rows(%x: tensor<1x2x4xf16>) -> (tensor<1x2x2x4xf16>, tensor<1x2x8
   %v = fused.view %q : (tensor<1x2x8xf16>) -> tensor<1x2x2x4xf16>
   func.return %v, %q, %k : tensor<1x2x2x4xf16>, tensor<1x2x8xf16>, tensor<1x2x12xf16>
 }
+
+// -----
+
+// Numbers that differ, such as the scales of what is quantised, are constants with an element for each column.
+// CHECK-LABEL: @numbers
+// CHECK: [[N:%.*]] = trt.constant {value = dense<{{\[\[\[}}2.0{{.*}}, 2.0{{.*}}, 3.0{{.*}}, 3.0{{.*}}]]]> : tensor<1x1x4xf32>}
+// CHECK: [[J:%.*]] = fused.matmul %x, {{%.*}}, [[N]] {access = [#fused.access<["0", "0", "d2"]>]} {{.*}} -> tensor<1x5x4xf16>
+// CHECK-NEXT: ^bb0([[S:%.*]]: f32 loc(unknown), [[M:%.*]]: f32 loc(unknown)):
+// CHECK: arith.mulf [[S]], [[M]]
+// CHECK: fused.attention [[J]], [[J]]
+func.func @numbers(%x: tensor<1x5x4xf16>, %v: tensor<1x5x2xf16>) -> tensor<1x5x2xf16> {
+  %wq = trt.constant {value = dense<1.0> : tensor<1x4x2xf16>} : tensor<1x4x2xf16>
+  %q = fused.matmul %x, %wq {access = []} : (tensor<1x5x4xf16>, tensor<1x4x2xf16>) -> tensor<1x5x2xf16> {
+  ^bb0(%sq: f32):
+    %cq = arith.constant 2.0 : f32
+    %mq = arith.mulf %sq, %cq : f32
+    %hq = arith.truncf %mq : f32 to f16
+    fused.yield %hq : f16
+  } loc("q")
+  %wk = trt.constant {value = dense<2.0> : tensor<1x4x2xf16>} : tensor<1x4x2xf16>
+  %k = fused.matmul %x, %wk {access = []} : (tensor<1x5x4xf16>, tensor<1x4x2xf16>) -> tensor<1x5x2xf16> {
+  ^bb0(%sk: f32):
+    %ck = arith.constant 3.0 : f32
+    %mk = arith.mulf %sk, %ck : f32
+    %hk = arith.truncf %mk : f32 to f16
+    fused.yield %hk : f16
+  } loc("k")
+  %y = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["5", "2"]>} : (tensor<1x5x2xf16>, tensor<1x5x2xf16>, tensor<1x5x2xf16>) -> tensor<1x5x2xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %y : tensor<1x5x2xf16>
+}
