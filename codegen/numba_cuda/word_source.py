@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, VectorType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, IntegerType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cuda.cuda_expressions import (
@@ -50,8 +50,11 @@ class ScalarFunction(PythonSource):
         self.rules = rules
 
     def body_of(self, op: MapFragmentOp) -> str:
-        if isinstance(fragment(op.result).get_element_type(), Float16Type | BFloat16Type):
-            self.rules = {**self.rules, "arith.divf": call("divide_closely"), "math.erf": call("erf_closely")}
+        element = fragment(op.result).get_element_type()
+        if isinstance(element, Float16Type | BFloat16Type):
+            self.rules = {**self.rules, "arith.divf": call("divide_closely")}
+        if isinstance(element, Float16Type | BFloat16Type | IntegerType):
+            self.rules = {**self.rules, "math.erf": call("erf_closely")}
         arguments, (*ops, last) = op.body.block.args, op.body.block.ops
         assert isinstance(last, YieldOp)
         with self.block_of(f"({', '.join(self.names.define(one) for one in arguments)}):"):

@@ -42,8 +42,8 @@ class StrengthReduceConversionsPass(ModulePass):
 
     - an integer to float32;
     - a float32 that is rounded, shifted by a zero point, clamped, and made an integer;
-    - a quotient by a constant, which is rounded next, becomes a product that is corrected by its remainder, and where
-      it undoes a product of a whole number by that constant, that number;
+    - a quotient by a constant, which is rounded next or the argument of an error function, becomes a product that is
+      corrected by its remainder, and where it undoes a product of a whole number by that constant, that number;
     - a float32 that was rounded to an integer on the way stays one.
 
     Before:
@@ -196,7 +196,7 @@ class _Region:
         import numpy as np
 
         divisor, x = float_constant(op.rhs), self.ranges.of(op.lhs)
-        rounded = all(isinstance(use.operation, math.RoundEvenOp) for use in op.result.uses)
+        rounded = all(isinstance(use.operation, math.RoundEvenOp | math.ErfOp) for use in op.result.uses)
         if op.result.type == f32 and divisor == 1.0:
             Rewriter.replace_op(op, [], [op.lhs])
             return

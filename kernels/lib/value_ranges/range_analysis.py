@@ -53,8 +53,17 @@ def _either(a: Range, b: Range) -> Range:
     return Range(min(a.low, b.low), max(a.high, b.high))
 
 
+def _quotient(x: Sequence[Range]) -> Range:
+    low, high = x[1].low, x[1].high
+    return x[0] * Range(1 / high, 1 / low) if low * high > 0 else _ANY
+
+
+_ANY = Range(-float("inf"), float("inf"))
 Rule = Callable[[Sequence[Range]], Range]
 _FLOATS: Mapping[type[Operation], Rule] = {
+    arith.DivfOp: _quotient,
+    math.ErfOp: lambda _: Range(-1, 1),
+    math.TanhOp: lambda _: Range(-1, 1),
     arith.AddfOp: lambda x: x[0] + x[1],
     arith.SubfOp: lambda x: x[0] + -x[1],
     arith.MulfOp: lambda x: x[0] * x[1],
@@ -62,6 +71,7 @@ _FLOATS: Mapping[type[Operation], Rule] = {
 }
 _EXACT: Mapping[type[Operation], Rule] = {
     arith.NegfOp: lambda x: -x[0],
+    math.AbsFOp: lambda x: Range(max(x[0].low, -x[0].high, 0), max(-x[0].low, x[0].high)),
     arith.MaximumfOp: lambda x: Range(max(x[0].low, x[1].low), max(x[0].high, x[1].high)),
     arith.MinimumfOp: lambda x: Range(min(x[0].low, x[1].low), min(x[0].high, x[1].high)),
     math.RoundEvenOp: lambda x: Range(round(x[0].low), round(x[0].high)),
