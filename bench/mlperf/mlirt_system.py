@@ -38,7 +38,10 @@ def build(request: Request) -> Path:
             for value in inputs
         }
     source = str(request.model)
-    mlirt.compile(source, request.device, request.precision, profiles, heuristic=request.heuristic).save(path)
+    precision = request.precision
+    if (request.device, precision) == ("cuda", "int8"):
+        precision = "int8+fp16"  # what is not quantised
+    mlirt.compile(source, request.device, precision, profiles, heuristic=request.heuristic).save(path)
     return path
 
 
