@@ -118,13 +118,13 @@ def resolve(code: NestCode, coordinates: Sequence[Coordinate], at: Sequence[Valu
     """
     places, valid = list[tuple[SSAValue, Stride]](), True
     for one in coordinates:
-        index = _as_index(code.load(one.operand, at))
+        index = as_index(code.load(one.operand, at))
         wrapped = index + one.length if index < 0 else index
         places = [*places, (wrapped, one.step)]
         valid = valid and is_inside(wrapped, one.length)
     return places, valid
 
 
-def _as_index(number: SSAValue) -> Value:
+def as_index(number: SSAValue) -> Value:
     k = builder()
     return value_of(k.from_integer(k.scalars(i64).cast(k.ready(number), number.type)))
