@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, IntegerType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -52,8 +52,8 @@ class ScalarFunction(PythonSource):
     def body_of(self, op: MapFragmentOp) -> str:
         element = fragment(op.result).get_element_type()
         if isinstance(element, Float16Type | BFloat16Type):
-            self.rules = {**self.rules, "arith.divf": call("divide_closely")}
-        if isinstance(element, Float16Type | BFloat16Type | IntegerType):
+            self.rules = {**self.rules, "arith.divf": call("divide_closely"), "math.erf": call("erf_closely")}
+        elif isinstance(element, IntegerType) and _only_rounds(op.body.block):
             self.rules = {**self.rules, "math.erf": call("erf_closely")}
         arguments, (*ops, last) = op.body.block.args, op.body.block.ops
         assert isinstance(last, YieldOp)
@@ -64,6 +64,18 @@ class ScalarFunction(PythonSource):
             (value,) = last.values
             self.line(f"return {to_stored(self.text(value), value.type)}")
         return "\n".join(self.lines)
+
+
+def _only_rounds(block: Block) -> bool:
+    """Whether floats are not compared, and become integers by rounding to the nearest: no last bit matters alone."""
+    converted = [one.operands[0] for one in block.ops if isinstance(one, arith.FPToSIOp | arith.FPToUIOp)]
+    return all(map(_is_rounded, converted)) and not any(isinstance(one, arith.CmpfOp) for one in block.ops)
+
+
+def _is_rounded(value: SSAValue) -> bool:
+    while isinstance(value.owner, arith.MaximumfOp | arith.MinimumfOp | arith.AddfOp):
+        value = value.owner.lhs
+    return isinstance(value.owner, math.RoundEvenOp)
 
 
 class WordSource(PythonSource):
