@@ -12,10 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirt.builder.build_keys import network_key
 from mlirt.builder.condition_setter import setter_cubins
-from mlirt.builder.device_choice import named_architectures
 from mlirt.builder.extents.section import extents_section
 from mlirt.builder.gpu_code import ARCHITECTURES
-from mlirt.builder.host import cpu_target, cuda_target
+from mlirt.builder.host import architectures_of_build, cpu_target, cuda_target
 from mlirt.builder.kept_network import network_sections, text_section
 from mlirt.builder.kept_state import KeptState, with_state
 from mlirt.builder.layer_parameters import LayerParameters
@@ -177,7 +176,7 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
 
 
 def _architectures(options: BuildOptions) -> Sequence[str]:
-    return [cuda_target().arch] if options.temporary else named_architectures(options.architectures)
+    return [cuda_target().arch] if options.temporary else architectures_of_build(options.architectures)
 
 
 def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) -> Target:

@@ -21,9 +21,8 @@ import numpy as np
 
 from mlirt.builder.config.build_config import settings
 from mlirt.builder.config.setting import setting_of
-from mlirt.builder.device_choice import named_architectures
 from mlirt.builder.gpu_code import ARCHITECTURES, SWITCH
-from mlirt.builder.host import cpu_target, cuda_target, gpu_is_here
+from mlirt.builder.host import architectures_of_build, cpu_target, cuda_target, gpu_is_here
 from mlirt.builder.kernel_cache import key_of, versions
 from mlirt.builder.model_kinds import is_ir
 from mlirt.dialects.pass_plugins import active
@@ -152,7 +151,7 @@ def _compiler(target: str, precision: str) -> str:
     device = machine.cpu if target == "cpu" else machine.gpu
     shown = f"{machine.vector_bits} {sorted(machine.features)} {sorted(machine.special)} {machine.arch} {device!r}"
     triple = machine.triple or host_triple()
-    code = named_architectures(ARCHITECTURES) if target == "cuda" else triple
+    code = architectures_of_build(ARCHITECTURES) if target == "cuda" else triple
     return f"{__version__} {own_sources()} {packages} {target} {shown} {machine.threads} {triple} {code}"
 
 

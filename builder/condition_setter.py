@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mlirt.builder.cubin import is_cubin
+from mlirt.builder.gpu_code import COMPUTE
 from mlirt.builder.kernel_cache import KernelCache, key_of, versions
 
 SYMBOL = "set_condition"
@@ -32,6 +33,8 @@ def setter_cubins(architectures: Sequence[str]) -> Mapping[str, bytes]:
     kernels = KernelCache()
     found: dict[str, bytes] = {}
     for architecture in architectures:
+        if architecture.startswith(COMPUTE):
+            continue  # the library is machine code: where PTX is run the host decides
         key = key_of("cuda", SYMBOL, architecture, versions("numba", "numba-cuda", "nvidia-nvjitlink"))
         code = kernels.get(key, is_cubin)
         if code is None:
@@ -60,8 +63,8 @@ def _ptx(architecture: str) -> str:
             set_on_device(handle, types.uint32(1) if holds == wanted else types.uint32(0))
 
     signature = types.void(types.uint64, types.CPointer(types.uint8), types.int32)
-    major, minor = re.findall(r"\d", architecture)[:2]
-    text, _ = cuda.compile(set_condition, signature, cc=(int(major), int(minor)), device=False, abi="numba")
+    number = int(re.sub(r"\D", "", architecture))
+    text, _ = cuda.compile(set_condition, signature, cc=divmod(number, 10), device=False, abi="numba")
     entry = re.search(r"\.visible \.entry (\w+)\(", text)
     assert entry is not None
     return text.replace(entry[1], SYMBOL)

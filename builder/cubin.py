@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlirt.builder.gpu_code import COMPUTE
+
 
 @dataclass(frozen=True)
 class Cubin:
@@ -21,6 +23,11 @@ def is_cubin(code: bytes) -> bool:
     return len(code) > 64 and code[:6] == b"\x7fELF\x02\x01" and code[18:20] == b"\xbe\x00"
 
 
+def is_packed_ptx(code: bytes) -> bool:
+    """Whether the bytes begin as a compressed text does."""
+    return len(code) > 8 and code[0] == 0x78 and int.from_bytes(code[:2], "big") % 31 == 0
+
+
 def packed(cubin: Cubin) -> bytes:
     """An entry of the cache: a line of JSON, then the code."""
     return json.dumps([cubin.registers, cubin.spilled_bytes]).encode() + b"\n" + cubin.code
@@ -33,7 +40,7 @@ def unpacked(entry: bytes) -> Cubin | None:
         registers, spilled = json.loads(header)
     except (ValueError, TypeError):
         return None
-    fits = isinstance(registers, int) and isinstance(spilled, int) and is_cubin(code)
+    fits = isinstance(registers, int) and isinstance(spilled, int) and (is_cubin(code) or is_packed_ptx(code))
     return Cubin(code, registers, spilled) if fits else None
 
 
@@ -42,7 +49,7 @@ def stored(cubins: Mapping[str, Mapping[str, Cubin]]) -> tuple[dict[str, bytes],
     sections: dict[str, bytes] = {}
     records: dict[str, dict[str, object]] = {}
     for kernel, by_architecture in cubins.items():
-        names = {architecture: f"{kernel}.{architecture}.cubin" for architecture in by_architecture}
+        names = {arch: f"{kernel}.{arch}.{'ptx' if arch.startswith(COMPUTE) else 'cubin'}" for arch in by_architecture}
         sections |= {names[architecture]: cubin.code for architecture, cubin in by_architecture.items()}
         records[kernel] = {"symbol": kernel, "object": names}
     return sections, records

@@ -7,7 +7,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from mlirt.builder.gpu_code import kept_codes
 from mlirt.dialects.device_files import Device, device_names, read_device
+from mlirt.dialects.gpu_architectures import architecture_names, gpu_architecture
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.processor_files import HOST, check_system, read_processor
 from mlirt.errors import MlirtError
@@ -53,9 +55,11 @@ def asked_architecture() -> str:
 
 
 def named_architectures(usual: Sequence[str]) -> Sequence[str]:
-    """The architectures that there is code for: the one that a build names, else the usual ones."""
+    """The architectures that there is code for: the one that a build names, with `compute_80` where its PTX is kept;
+    else the usual ones.
+    """
     named = _ARCHITECTURE.get()
-    return (named,) if named else usual
+    return kept_codes(named) if named else usual
 
 
 def asked_device() -> str:
@@ -98,10 +102,12 @@ def description(figures: Mapping[str, float], name: str, capability: tuple[int, 
 
     `figures` are in the units of a `GpuDevice`; 0 stands for what a driver does not tell.
     """
+    from mlirt.runtime.cuda_architectures import choose_architecture
+
     gpus = {text: read for text in device_names() if isinstance(read := read_device(text), GpuDevice)}
     named = next((text for text, one in gpus.items() if one.full_name == name), None)
-    usual = {8: "a100", 9: "h200"}.get(capability[0])
-    chosen = named or usual
+    arch = choose_architecture(architecture_names(), capability)
+    chosen = named or (None if arch is None else gpu_architecture(arch).device)
     if chosen is None:
         return ""
     known = gpus[chosen]

@@ -14,10 +14,13 @@ from mlirt.builder.device_choice import (
     asked_processor,
     asked_target,
     gpu_here,
+    named_architectures,
 )
+from mlirt.builder.gpu_code import MIN_SHARED_BYTES, check_architecture, machine_architecture
 from mlirt.dialects.device_files import cpu_device, gpu_device
+from mlirt.dialects.gpu_architectures import architecture_names, gpu_architecture
 from mlirt.dialects.processor_files import HOST, SYSTEMS, Processor, levels, read_processor
-from mlirt.dialects.target import AMX, Target
+from mlirt.dialects.target import AMX, HOPPER, Target
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
 from mlirt.runtime.host_cpu import allow_matrix_unit, host_architecture, host_features, thread_count, wanted_threads
 
@@ -128,21 +131,35 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     `libraries` let tactics call them.
     Raises `InvalidInputError` for an architecture that no code is made for.
     """
-    from mlirt.builder.gpu_code import ARCHITECTURES
-
-    wanted = asked_architecture()
-    if wanted and wanted not in ARCHITECTURES:
-        raise InvalidInputError(f"code for {wanted!r} is not made: expected one of {', '.join(ARCHITECTURES)}")
+    asked = asked_architecture()
+    if asked:
+        check_architecture(asked)
+    wanted = machine_architecture(asked)
     features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
     device = asked_for("cuda")
     if device:
         arch = gpu_device(device).arch
         if wanted not in ("", arch):
             raise InvalidInputError(f"the device {device} runs code for {arch}, but MLIRT_ARCH is {wanted}")
-        return Target("cuda", 128, features, arch, 1, device=device)
-    arch = wanted or _own_architecture() or ARCHITECTURES[-1]
+        return Target("cuda", 128, features, arch, 1, device=_for_all(device) if asked != wanted else device)
+    arch = wanted or _own_architecture() or HOPPER
     here = "" if wanted else gpu_here()
-    return Target("cuda", 128, features, arch, 1, device=here)
+    usual = "" if arch == HOPPER else gpu_architecture(arch).device
+    return Target("cuda", 128, features, arch, 1, device=here or (_for_all(usual) if asked != wanted else usual))
+
+
+def _for_all(device: str) -> str:
+    """A device with no more shared memory than all have that may run its PTX."""
+    most = gpu_device(device).shared_bytes
+    return device if most <= MIN_SHARED_BYTES else f"{device}+shared_bytes={MIN_SHARED_BYTES}"
+
+
+def architectures_of_build(usual: Sequence[str]) -> Sequence[str]:
+    """The architectures that a plan has code for: the one that is named, else the usual ones, unless kernels are chosen
+    for another one.
+    """
+    arch = cuda_target().arch
+    return named_architectures(usual if arch in usual else (arch,))
 
 
 def automatic_target() -> tuple[str, str]:
@@ -192,11 +209,10 @@ def gpu_is_here() -> bool:
 
 def _own_architecture() -> str | None:
     """The architecture whose code this machine's GPU runs best."""
-    from mlirt.builder.gpu_code import ARCHITECTURES
     from mlirt.runtime.cuda_architectures import choose_architecture
     from mlirt.runtime.cuda_driver import open_driver
 
     try:
-        return choose_architecture(ARCHITECTURES, open_driver().compute_capability())
+        return choose_architecture(architecture_names(), open_driver().compute_capability())
     except MlirtError:
         return None

@@ -1,8 +1,12 @@
-"""Source of CUDA kernels to cubins: from the cache where they are known, else by numba-cuda, a process per core."""
+"""Source of CUDA kernels to cubins: from the cache where they are known, else by numba-cuda, a process per core.
+
+The cache keeps their PTX too, so that code for another architecture is only assembled.
+"""
 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -18,8 +22,9 @@ from mlirt.builder.compile_side_by_side import (
 )
 from mlirt.builder.compiler_process import CompilerProcess
 from mlirt.builder.cubin import Cubin, packed, unpacked
-from mlirt.builder.gpu_code import ARCHITECTURES, SWITCH
+from mlirt.builder.gpu_code import ARCHITECTURES, COMPUTE, SWITCH
 from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, versions
+from mlirt.builder.numba_cuda_compiler import assembled_text, front_of
 from mlirt.errors import CompileError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ def compile_kernels(
     failures: dict[str, CompileError] | None = None,
     running: RunningCompilers | None = None,
 ) -> dict[str, Cubins]:
-    """The machine code of each kernel by its name and by architecture.
+    """The machine code of each kernel by its name and by architecture; of `compute_80` it is compressed PTX.
 
     Raises `UnsupportedError` where the compiler is not installed, `CompileError` that names the kernel; with
     `failures`, the errors are put there and the rest is compiled.
@@ -70,7 +75,8 @@ def _check_machine_code(made: dict[str, Cubins], failures: dict[str, CompileErro
     """Refuse kernels whose code uses what an asynchronous operation has not finished."""
     from mlirt.builder.machine_code.check import faults_of_all
 
-    codes = {(name, arch): cubin.code for name, cubins in made.items() for arch, cubin in cubins.items()}
+    every = ((name, arch, cubin.code) for name, cubins in made.items() for arch, cubin in cubins.items())
+    codes = {(name, arch): code for name, arch, code in every if not arch.startswith(COMPUTE)}
     for (name, architecture), faults in zip(codes, faults_of_all(list(codes.values())), strict=True):
         if faults:
             error = CompileError(
@@ -89,12 +95,15 @@ def _kept(cache: KernelCache, key: str) -> Cubin | None:
 
 
 def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]:
-    """The architectures that a kernel is compiled for."""
-    return (source.architecture,) if source.architecture else architectures
+    """The architectures that a kernel is compiled for: one of a single one is for that, with its PTX if it is kept."""
+    if not source.architecture:
+        return architectures
+    own = [code for code in architectures if code.replace(COMPUTE, "sm_") == source.architecture]
+    return own or (source.architecture,)
 
 
 def _key(name: str, source: KernelSource, architecture: str) -> str:
-    library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py")
+    library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py", _HERE / "older_ptx.py")
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
     shape = f"{source.threads} {source.cluster} {source.resident}"
     return key_of("cuda", name, source.text, shape, architecture, library, packages)
@@ -110,9 +119,10 @@ def _compile(
 ) -> dict[str, Cubins]:
     """The machine code of each source; `keep` has each once it is there: a build that ends early loses none."""
     _need_compiler()
+    cache = KernelCache()
 
     def compile_one(process: CompilerProcess, name: str) -> Cubins:
-        cubins = _ask(process, sources[name], architectures[name])
+        cubins = _ask(process, sources[name], architectures[name], cache)
         keep(name, cubins)
         return cubins
 
@@ -131,10 +141,25 @@ def _compiler() -> CompilerProcess:
     return CompilerProcess("mlirt.builder.numba_cuda_worker")
 
 
-def _ask(process: CompilerProcess, source: KernelSource, architectures: Sequence[str]) -> Cubins:
-    answer, code = process.ask({"source": asdict(source), "architectures": list(architectures)})
+def _ask(process: CompilerProcess, source: KernelSource, codes: Sequence[str], cache: KernelCache) -> Cubins:
+    """The machine code of a kernel, by what it is called; PTX that is known need not be made again."""
+    front = front_of(source, codes[0].replace(COMPUTE, "sm_"))
+    key = _key(source.name, source, f"ptx of {front}")
+    known = cache.get(key, lambda entry: _text(entry) is not None)
+    text = None if known is None else _text(known)
+    answer, (made, *code) = process.ask({"source": asdict(source), "codes": list(codes), "front": front, "text": text})
+    if text is None:
+        cache.put(key, zlib.compress(made, 1))
     pairs = zip(answer["made"], code, strict=True)
-    return {architecture: Cubin(data, registers, spilled) for (architecture, registers, spilled), data in pairs}
+    return {name: Cubin(data, registers, spilled) for (name, registers, spilled), data in pairs}
+
+
+def _text(entry: bytes) -> str | None:
+    """The PTX of an entry of the cache; None where there is none."""
+    try:
+        return zlib.decompress(entry).decode()
+    except (zlib.error, UnicodeDecodeError):
+        return None
 
 
 def ptx_texts(sources: Mapping[str, KernelSource], architecture: str) -> dict[str, str]:
@@ -148,5 +173,6 @@ def ptx_texts(sources: Mapping[str, KernelSource], architecture: str) -> dict[st
 
 
 def _ptx(process: CompilerProcess, source: KernelSource, architecture: str) -> str:
-    wanted = list(_wanted(source, [architecture]))
-    return process.ask({"source": asdict(source), "architectures": wanted, "form": "ptx"})[1][0].decode()
+    (wanted,) = _wanted(source, [architecture])
+    request = {"source": asdict(source), "front": front_of(source, wanted), "text": None}
+    return assembled_text(process.ask({**request, "codes": ()})[1][0].decode(), wanted)

@@ -1,45 +1,77 @@
 """Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
 
-The front end runs once per kernel, for the oldest architecture that can run it, whichever are asked for: so a cubin
-does not depend on what it was made together with. nvJitLink makes a cubin for each from that PTX; it ignores
-`setmaxnreg`, as other units might be linked.
+The front end runs once per kernel, for one architecture (`front_of`) whichever are asked for: so a cubin does not
+depend on what it was made together with. nvJitLink makes a cubin for each from that PTX; it ignores `setmaxnreg`, as
+other units might be linked. For sm_75 the PTX is rewritten (builder/older_ptx.py).
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import zlib
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mlirt.builder.cubin import Cubin
+from mlirt.builder.gpu_code import COMPUTE
+from mlirt.builder.older_ptx import for_turing
+from mlirt.dialects.gpu_architectures import EARLY_START, WARPGROUPS, gpu_architecture, has_instruction
 from mlirt.errors import CompileError
 
 if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
-OLDEST = "sm_80"
-_EARLY_START = "griddepcontrol."  # instructions that Hopper is the first to have
-_HOPPER = 90
+_CLUSTERS_FRONT = "sm_90"  # of kernels of clusters, which run on Hopper and what came behind it
+_OLDEST = "sm_75"
+_EARLY_START = "griddepcontrol."
 
 
-def compile_kernel(source: KernelSource, architectures: Sequence[str]) -> dict[str, Cubin]:
-    """The machine code of one kernel by architecture; its symbol is the kernel's name."""
-    return {arch: link(text, arch, source.name) for arch, text in assembled_texts(source, architectures).items()}
+def front_of(source: KernelSource, architecture: str) -> str:
+    """The architecture whose PTX the front end writes for a kernel and one that it is assembled for."""
+    if not source.architecture:
+        return gpu_architecture(architecture).front
+    return source.architecture if has_instruction(source.architecture, WARPGROUPS) else _CLUSTERS_FRONT
 
 
-def assembled_texts(source: KernelSource, architectures: Sequence[str]) -> dict[str, str]:
-    """The PTX of one kernel that is assembled for each architecture."""
-    text = ptx_text(source, source.architecture or min([OLDEST, *architectures], key=_version))
-    return {arch: _for_architecture(text, arch) for arch in architectures}
+def compile_kernel(source: KernelSource, codes: Sequence[str], text: str) -> dict[str, Cubin]:
+    """The machine code of one kernel by architecture, from its PTX; its symbol is the kernel's name.
+
+    Of `compute_80` it is the PTX itself for that architecture, compressed, which was assembled once to prove it.
+    """
+    return {code: (_kept if code.startswith(COMPUTE) else _cubin)(source, code, text) for code in codes}
 
 
-def _for_architecture(text: str, architecture: str) -> str:
-    """PTX of an older architecture for one that has early starts, or without them."""
+def _cubin(source: KernelSource, architecture: str, text: str) -> Cubin:
+    try:
+        return link(assembled_text(text, architecture), architecture, source.name)
+    except CompileError:
+        if architecture != _OLDEST:
+            raise
+    return link(assembled_text(ptx_text(source, architecture), architecture), architecture, source.name)
+
+
+def _kept(source: KernelSource, code: str, text: str) -> Cubin:
+    """PTX of an architecture in the oldest version that says it, else in that of the front end."""
+    known = gpu_architecture(code.replace(COMPUTE, "sm_"))
+    whole = re.sub(r"^\.target .*$", f".target {known.name}", assembled_text(text, known.name), flags=re.MULTILINE)
+    older = re.sub(r"^\.version .*$", f".version {known.ptx}", whole, flags=re.MULTILINE)
+    try:
+        link(older, known.name, source.name)
+        whole = older
+    except CompileError:
+        link(whole, known.name, source.name)
+    return Cubin(zlib.compress(whole.encode(), 9), 0, 0)
+
+
+def assembled_text(text: str, architecture: str) -> str:
+    """The PTX of `front_of` as it is assembled for an architecture: with early starts or not, or as sm_75 has it."""
+    if architecture == _OLDEST:
+        text = for_turing(text)
     if _EARLY_START not in text:
         return text
-    if _version(architecture) < _HOPPER:
+    if not has_instruction(architecture, EARLY_START):
         return re.sub(rf"^\s*{re.escape(_EARLY_START)}.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"^\.target .*$", f".target {architecture}", text, flags=re.MULTILINE)
 
@@ -181,10 +213,6 @@ def _log(size: Any, get: Any, handle: Any) -> str:
     if buffer:
         get(handle, buffer)
     return " ".join(buffer.decode(errors="replace").replace("\0", " ").split())
-
-
-def _version(architecture: str) -> int:
-    return int(re.sub(r"\D", "", architecture))
 
 
 def _capability(architecture: str) -> tuple[int, int] | tuple[int, int, str]:

@@ -1,4 +1,4 @@
-"""The process that runs numba-cuda: source of a kernel in, cubins out, or the PTX that they are made from."""
+"""The process that runs numba-cuda: source of a kernel in, its PTX and cubins out."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from mlirt.builder.compiler_process import serve
 
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
-    """One cubin for each architecture, and what the assembler says about it; with the `form` `ptx` that text."""
-    from mlirt.builder.numba_cuda_compiler import assembled_texts, compile_kernel
+    """The PTX of a kernel for the architecture `front`, unless it is given as `text`; behind it one cubin for each of
+    `codes`, and what the assembler says about it.
+    """
+    from mlirt.builder.numba_cuda_compiler import compile_kernel, ptx_text
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
     given: dict[str, Any] = request["source"]
     given["arguments"] = tuple(given["arguments"])
     source = KernelSource(**given)
-    if request.get("form") == "ptx":
-        return {}, [text.encode() for text in assembled_texts(source, request["architectures"]).values()]
-    cubins = compile_kernel(source, request["architectures"])
-    made = [(architecture, cubin.registers, cubin.spilled_bytes) for architecture, cubin in cubins.items()]
-    return {"made": made}, [cubin.code for cubin in cubins.values()]
+    text = request["text"] or ptx_text(source, request["front"])
+    cubins = compile_kernel(source, request["codes"], text)
+    made = [(code, cubin.registers, cubin.spilled_bytes) for code, cubin in cubins.items()]
+    return {"made": made}, [text.encode(), *(cubin.code for cubin in cubins.values())]
 
 
 if __name__ == "__main__":

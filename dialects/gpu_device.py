@@ -215,7 +215,7 @@ class GpuDevice:
     clock_mhz: float
     """The highest clock of the processors."""
     shared_bytes: int
-    """Shared memory that a block may have."""
+    """Shared memory that a block may have; a processor has 1 KiB more for each of its blocks."""
     registers: int
     """Of 32 bits, of a processor."""
     l2_bytes: int
@@ -246,6 +246,12 @@ class GpuDevice:
     def shared_bytes_of(self, blocks: int) -> int:
         """Shared memory that each block may have where a processor has so many."""
         return (self.shared_bytes + _BLOCK_BYTES) // blocks - _BLOCK_BYTES
+
+    def has(self, instruction: str) -> bool:
+        """Whether its architecture has what a kernel asks for (dialects/gpu_architectures.py)."""
+        from mlirt.dialects.gpu_architectures import has_instruction  # rt-opt starts without it
+
+        return has_instruction(self.arch, instruction)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.processors} processors, {self.clock_mhz:g} MHz, {self.memory_gb_s:g} GB/s"

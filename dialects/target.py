@@ -12,12 +12,11 @@ from mlirt.dialects.gpu_device import GpuDevice
 TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
 
 HOPPER = "sm_90a"
-"""The architecture of GPUs whose warpgroups multiply matrices."""
+"""The architecture of GPUs whose warpgroups multiply matrices; what code is for where nothing is named or here."""
 TF32 = "tf32"
 """The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
 AMX = frozenset({"amx-tile", "amx-int8"})
 """The features of a processor with a matrix unit for int8 (dialects/kernel/amx.py)."""
-_GPUS = {"sm_80": "a100", "sm_90a": "h200"}
 _CPUS = {512: "cpu-avx512", 256: "cpu-avx2"}
 _ANY_CPU, _MATRIX_UNIT = "cpu-128", "amx-int8"
 
@@ -44,7 +43,15 @@ class Target:
     @property
     def gpu(self) -> GpuDevice:
         """The GPU that kernels are chosen for; raises `InvalidInputError` where the device is none."""
-        return gpu_device(self.device or _GPUS.get(self.arch, _GPUS["sm_90a"]))
+        from mlirt.dialects.gpu_architectures import gpu_architecture  # rt-opt starts without it
+
+        return gpu_device(self.device or gpu_architecture(self.arch or HOPPER).device)
+
+    def has(self, instruction: str) -> bool:
+        """Whether the GPU's architecture has what a kernel asks for (dialects/gpu_architectures.py)."""
+        from mlirt.dialects.gpu_architectures import has_instruction
+
+        return has_instruction(self.arch, instruction)
 
     @property
     def cpu(self) -> CpuDevice:

@@ -1,5 +1,6 @@
 """Runs plans on a CUDA device: cubins and weights once, a stream and one block of memory for each context."""
 
+import logging
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from mlirt.errors import OutOfMemoryError, PlanError
-from mlirt.runtime.cuda_architectures import choose_architecture
+from mlirt.runtime.cuda_architectures import choose_architecture, is_ptx, refuse_device, starts_early
 from mlirt.runtime.cuda_driver import open_driver
 from mlirt.runtime.cuda_graph import Lanes
 from mlirt.runtime.cuda_memory import DeviceBlock, PinnedBlock
@@ -16,6 +17,7 @@ from mlirt.runtime.cuda_program import TIMES, CudaProgram
 from mlirt.runtime.current_device import on_its_device
 from mlirt.runtime.driver_interface import DeviceError, Driver, Handle
 from mlirt.runtime.host_memory import address_of
+from mlirt.runtime.kept_ptx import ptx_text
 from mlirt.runtime.lent_memory import AllocatedBlock, Allocator, ContextMemory, LentBlock
 from mlirt.runtime.manifest import Kernel, Manifest
 from mlirt.runtime.memory_planning import aligned
@@ -24,8 +26,6 @@ from mlirt.runtime.plan_file import Plan
 from mlirt.runtime.plugin_launches import EnginePlugins
 from mlirt.runtime.shape_binding import ShapeBinder, ShapeBinding
 from mlirt.runtime.symbol_values import Shape
-
-_STARTS_EARLY = (9, 0)  # the first devices on which a launch may begin before the one before it has ended
 
 
 class CudaDevice:
@@ -53,59 +53,87 @@ class CudaDevice:
         self._functions: dict[int, Handle] = {}
         self._loading = threading.Lock()
         self._pinned = PinnedMemory(self.driver)
-        capability = self.driver.compute_capability()
-        self.starts_early = capability >= _STARTS_EARLY
+        self._capability, self._compiles = self.driver.compute_capability(), False
         wanted = {kernel.call.library for kernel in self.manifest.kernels if kernel.call is not None}
         self.libraries = {name: self.driver.library(name) for name in sorted(wanted)}
-        self._sections = [self._section(kernel, capability) for kernel in self.manifest.kernels]
+        self._codes = [self._code(kernel) for kernel in self.manifest.kernels]
+        self._check_shared_memory()
         if not self.driver.loads_lazily():
-            for number in range(len(self._sections)):
+            for number in range(len(self._codes)):
                 self.function(number)
-        self.setter = self._load_setter(plan, capability)
+        self.setter = self._load_setter(plan)
         """The kernel that sets a condition of a graph; None where the host decides."""
         self._weight_block, self.weights = self._upload(self.manifest, plan.weights)
         self.plugins = EnginePlugins(self.manifest, plan.weights)
 
-    def _section(self, kernel: Kernel, capability: tuple[int, int]) -> str | None:
-        """Where the code of a kernel is in the plan; None for one that a library or a plugin computes."""
+    def _code(self, kernel: Kernel) -> str | None:
+        """Which of a kernel's codes runs on the device; None for one that a library or a plugin computes."""
         if kernel.call is not None or kernel.plugin is not None:
             return None
-        arch = choose_architecture(sorted(kernel.objects), capability)
+        arch = choose_architecture(sorted(kernel.objects), self._capability)
         if arch is None:
-            raise PlanError(
-                f"the plan has code for {', '.join(sorted(kernel.objects))}, but this device is "
-                f"sm_{capability[0]}{capability[1]}; rebuild it for this device"
-            )
-        return kernel.objects[arch]
+            raise refuse_device(list(kernel.objects), self._capability)
+        return arch
+
+    def _check_shared_memory(self) -> None:
+        """Refuse code of another device of its kind whose blocks have more shared memory than this device's."""
+        most = self.driver.figures()["shared_bytes"]
+        for kernel in self.manifest.kernels:
+            if most and kernel.shared_bytes > most:
+                device = f"this device (sm_{self._capability[0]}{self._capability[1]})"
+                raise PlanError(
+                    f"kernel {kernel.name[:80]!r} needs {kernel.shared_bytes} bytes of shared memory, and a block of "
+                    f"{device} has {most:.0f}; rebuild the plan for this device"
+                )
+
+    def starts_early(self, number: int) -> bool:
+        """Whether a kernel, by its number, may begin before the launch before it has ended: its code waits for that."""
+        arch = self._codes[number]
+        is_asked = self.manifest.kernels[number].dependent_launch
+        return is_asked and arch is not None and starts_early(arch, self._capability)
 
     def function(self, number: int) -> Handle:
         """The code of a kernel by its number, loaded when it is first asked for; 0 for one that has none."""
-        section = self._sections[number]
-        if section is None:
+        arch = self._codes[number]
+        if arch is None:
             return 0
         with self._loading:
             if number not in self._functions:
-                self._functions[number] = self._load(self.manifest.kernels[number], section)
+                self._functions[number] = self._load(self.manifest.kernels[number], arch)
             return self._functions[number]
 
-    def _load(self, kernel: Kernel, section: str) -> Handle:
+    def _load(self, kernel: Kernel, arch: str) -> Handle:
+        section = kernel.objects[arch]
         try:
             if section not in self._modules:
-                cubin = bytes(self._plan.sections[section])
-                if cubin[:4] != b"\x7fELF":
+                code = bytes(self._plan.sections[section])
+                if is_ptx(arch):
+                    code = ptx_text(code, section)
+                    self._tell_of_ptx(arch)
+                elif code[:4] != b"\x7fELF":
                     raise PlanError(f"damaged object code {section!r}: not a cubin")
-                self._modules[section] = self.driver.load_module(cubin)
+                self._modules[section] = self.driver.load_module(code)
             return self.driver.function(self._modules[section], kernel.symbol, kernel.shared_bytes)
         except DeviceError as error:
             raise PlanError(f"kernel {kernel.name[:80]!r} cannot be loaded: {error}") from error
+
+    def _tell_of_ptx(self, arch: str) -> None:
+        """One line of the log `mlirt` for all kernels that the driver compiles."""
+        if not self._compiles:
+            self._compiles = True
+            logging.getLogger("mlirt").info(
+                "mlirt: the plan has no machine code for sm_%d%d: the driver compiles PTX of %s and keeps the result",
+                *self._capability,
+                arch,
+            )
 
     @property
     def loaded_modules(self) -> int:
         """How many pieces of code are on the device."""
         return len(self._modules)
 
-    def _load_setter(self, plan: Plan, capability: tuple[int, int]) -> Handle | None:
-        arch = choose_architecture(sorted(self.manifest.conditions), capability)
+    def _load_setter(self, plan: Plan) -> Handle | None:
+        arch = choose_architecture(sorted(self.manifest.conditions), self._capability)
         if arch is None or self.driver.conditional_graphs() is None:
             return None
         section = self.manifest.conditions[arch]

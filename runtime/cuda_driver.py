@@ -175,10 +175,10 @@ class CudaDriver:
         status = self._cuda.cuPointerGetAttributes(1, byref(wanted), values, c_uint64(address))
         return status == 0 and kind.value == _HOST_MEMORY
 
-    def load_module(self, cubin: bytes) -> Handle:
-        """The code of a cubin on the device."""
+    def load_module(self, code: bytes) -> Handle:
+        """The code of a cubin on the device, or of PTX with a zero behind it, which the driver compiles and keeps."""
         module = c_void_p()
-        self._check("cuModuleLoadData", self._cuda.cuModuleLoadData(byref(module), cubin))
+        self._check("cuModuleLoadData", self._cuda.cuModuleLoadData(byref(module), code))
         return module.value or 0
 
     def unload_module(self, module: Handle) -> None:

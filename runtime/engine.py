@@ -31,7 +31,7 @@ from mlirt.runtime.lent_memory import Allocator, ContextMemory, memory_of
 from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.output_arrays import host_output, put_into
-from mlirt.runtime.plan_file import Plan, gpu_capability, read_plan
+from mlirt.runtime.plan_file import Plan, gpu_here, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
 from mlirt.runtime.plan_variants import refuse
 from mlirt.runtime.profile_ranges import ShapeRange
@@ -548,8 +548,8 @@ def _check_machine(plan: Plan) -> None:
         return
     found = plan.variants
     chosen = next(one for one in found.machines if one.name == found.chosen)
-    if not chosen.runs_here(gpu_capability) and (chosen.kind == "cpu" or _driver_is_here()):
-        raise refuse(found.machines)
+    if chosen.rank_here(gpu_here) is None and (chosen.kind == "cpu" or _driver_is_here()):
+        raise refuse(found.machines, gpu_here)
     logging.getLogger("mlirt").info("mlirt: the plan has code for %s: %s", ", ".join(found.names), found.chosen)
 
 

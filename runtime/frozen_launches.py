@@ -77,13 +77,14 @@ class FrozenLaunches:
 
     def _queued(self, launch: BoundLaunch, pointers: Any) -> Callable[..., None]:
         """What puts a launch on a stream; it does not know these launches: a cycle would keep memory."""
-        kernel, driver, starts_early = self._kernel(launch), self._driver, self._device.starts_early
+        kernel, driver = self._kernel(launch), self._driver
         if kernel.call is not None:
             return self._queued_call(launch, kernel.call)
-        function = self._device.function(self._manifest.launches[launch.index].kernel)
+        number = self._manifest.launches[launch.index].kernel
+        function, starts_early = self._device.function(number), self._device.starts_early(number)
 
         def queue(stream: Handle, *, follows: bool) -> None:
-            kinds = follows and starts_early and kernel.dependent_launch, kernel.cooperative
+            kinds = follows and starts_early, kernel.cooperative
             driver.launch(function, launch.grid, kernel.block, kernel.shared_bytes, stream, pointers, *kinds)
 
         return queue

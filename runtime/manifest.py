@@ -190,7 +190,9 @@ class Kernel:
     name: str = field(metadata=stored(TEXT))
     symbol: str = field(metadata=stored(TEXT))
     objects: Mapping[str, str] = field(metadata=stored(kinds.OBJECTS, key="object"))
-    """The section with its code, or one for each architecture; none where a library or a plugin computes it."""
+    """The section with its code, or one for each architecture; none where a library or a plugin computes it. Beside
+    `sm_80` there may be `compute_80`: PTX, compressed by zlib, for GPUs that no other code runs on.
+    """
     block: tuple[int, int, int] = field(metadata=stored(kinds.BLOCK, default=(1, 1, 1)))
     """The threads along x, y and z."""
     shared_bytes: int = field(metadata=stored(whole(0, _MAX_SHARED_BYTES), default=0))

@@ -43,6 +43,7 @@ from mlirt.runtime.manifest_parser import parse_manifest
 from mlirt.runtime.plan_source import PlanFile, PlanSource, open_source
 from mlirt.runtime.plan_variants import (
     MACHINES,
+    GpuHere,
     Machine,
     Place,
     Variant,
@@ -163,7 +164,7 @@ def plan_for_machines(plans: Mapping[str, Plan]) -> Plan:
     """
     kept = [plan.as_variant(name) for name, plan in plans.items()]
     machines = tuple(machine_of(one.name, one.manifest) for one in kept)
-    chosen = (choose(machines, gpu_capability) or machines[0]).name
+    chosen = (choose(machines, gpu_here) or machines[0]).name
     return replace(plans[chosen], variants=Variants(machines, chosen, lambda: kept))
 
 
@@ -320,7 +321,7 @@ def _plan_for_this_machine(opened: PlanSource, index: list[tuple[str, int, int, 
     bodies = _read_sections(opened.data, index, [row[0] for row in index if row[0] != MACHINES])
     digests = {row[0]: row[3] for row in index}
     machines = machines_of(bodies[MACHINES])
-    chosen = choose(machines, gpu_capability) or machines[0]
+    chosen = choose(machines, gpu_here) or machines[0]
     stream = bodies.get(_WEIGHTS)
     if stream is None:
         raise PlanError("damaged plan file: it has no weights section")
@@ -352,12 +353,13 @@ def _plan_for_this_machine(opened: PlanSource, index: list[tuple[str, int, int, 
     return Plan(parsed, found.manifest, sections, found.weights, origin, Forms(), variants)
 
 
-def gpu_capability() -> tuple[int, int] | None:
-    """The compute capability of the GPU that is here; None where there is none."""
+def gpu_here() -> GpuHere | None:
+    """What matters of the GPU that is here; None where there is none."""
     from mlirt.runtime.cuda_driver import open_driver
 
     try:
-        return open_driver().compute_capability()
+        driver = open_driver()
+        return GpuHere(driver.compute_capability(), int(driver.figures()["shared_bytes"]))
     except MlirtError:
         return None
 

@@ -2,9 +2,9 @@
 
 Every variant is a whole plan: its own manifest, contracts and object code. Sections with equal bytes are stored once,
 and so are weights; those of another variant in another order are stored as that order (runtime/strided_orders.py). The
-section `machines` is JSON: a list of tables with `name`, `kind`, `triple`, `features`,
-`archs`, `sections` (name in the plan: name in the file) and `weights` (key: name in the section `weights`, or that of
-another array with `walk`, `dtype` and `shape`).
+section `machines` is JSON: a list of tables with `name`, `kind`, `triple`, `features`, `archs`, on GPUs `shared_bytes`
+(that a block of some kernel needs), `sections` (name in the plan: name in the file) and `weights` (key: name in the
+section `weights`, or that of another array with `walk`, `dtype` and `shape`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -77,6 +77,18 @@ class Place:
 
 
 @dataclass(frozen=True)
+class GpuHere:
+    """A GPU's compute capability, and the shared memory that a block may have (0 where the driver does not tell)."""
+
+    capability: tuple[int, int]
+    shared_bytes: int = 0
+
+
+AskGpu: TypeAlias = "Callable[[], GpuHere | None]"
+"""The GPU that is here, asked for where that matters; None where there is none."""
+
+
+@dataclass(frozen=True)
 class Machine:
     """What one variant is for, and where its parts are."""
 
@@ -88,15 +100,19 @@ class Machine:
     sections: Mapping[str, str]
     weights: Mapping[str, object]
     """By key what `Place.of` reads."""
+    shared_bytes: int = 0
+    """That a block of some kernel needs on a GPU."""
 
-    def runs_here(self, capability: Callable[[], tuple[int, int] | None]) -> bool:
-        """Whether this machine runs it; `capability` is asked for the GPU's where that matters."""
+    def rank_here(self, gpu: AskGpu) -> tuple[int, ...] | None:
+        """How well its code suits this machine, the greatest best; None where it does not run here."""
         if self.kind == "cpu":
-            return runs_here(self.triple, self.features)
-        from mlirt.runtime.cuda_architectures import choose_architecture
+            return (len(self.features),) if runs_here(self.triple, self.features) else None
+        from mlirt.runtime.cuda_architectures import rank_of
 
-        found = capability()
-        return found is not None and choose_architecture(self.archs, found) is not None
+        found = gpu()
+        if found is None or 0 < found.shared_bytes < self.shared_bytes:
+            return None
+        return max((one for arch in self.archs if (one := rank_of(arch, found.capability)) is not None), default=None)
 
     def describes(self, kind: str, triple: str, features: Sequence[str]) -> bool:
         """Whether this is the machine that a manifest is for."""
@@ -116,24 +132,24 @@ class Variant:
     weights: Mapping[str, np.ndarray]
 
 
-def choose(machines: Sequence[Machine], capability: Callable[[], tuple[int, int] | None]) -> Machine | None:
-    """The variant that suits this machine best: a GPU's, else the one with the widest vectors and the most features."""
-    fitting = [one for one in machines if one.runs_here(capability)]
-    return max(fitting, key=lambda one: (one.kind == "cuda", _reach(one), one.archs), default=None)
+def choose(machines: Sequence[Machine], gpu: AskGpu) -> Machine | None:
+    """The variant that suits this machine best: a GPU's, machine code before PTX, the newest of each; else the
+    processor's with the most features, which include wider vectors.
+    """
+    ranks = [(one.kind == "cuda", rank, one) for one in machines if (rank := one.rank_here(gpu)) is not None]
+    return max(ranks, key=lambda row: row[:2])[2] if ranks else None
 
 
-def _reach(machine: Machine) -> int:
-    """More features include wider vectors."""
-    return len(machine.features)
-
-
-def refuse(machines: Sequence[Machine]) -> PlanError:
+def refuse(machines: Sequence[Machine], gpu: AskGpu) -> PlanError:
     """The error for a machine that none of the variants runs on."""
+    found = gpu()
+    device = [] if found is None else [f"GPU sm_{found.capability[0]}{found.capability[1]}"]
     having = ", ".join(map(str, machines))
     wide = [name for name in ("avx512f", "avx2", "sse4.2", "dotprod", "lse") if name in host_features()]
+    here = ", ".join([host_triple(), *wide[:2], *device])
     return PlanError(
-        f"the plan has code for {having[:400]}, and none of it runs on this machine "
-        f"({host_triple()}{''.join(f', {name}' for name in wide[:2])}); rebuild it with --cpu or --gpu for this one"
+        f"the plan has code for {having[:400]}, and none of it runs on this machine ({here}); rebuild it with --cpu or "
+        "--gpu for this one"
     )
 
 
@@ -189,16 +205,19 @@ def _row(variant: Variant, sections: Mapping[str, str], weights: Mapping[str, ob
     made_for = machine_of(variant.name, variant.manifest)
     own = {"name": made_for.name, "kind": made_for.kind, "triple": made_for.triple}
     lists = {"features": list(made_for.features), "archs": list(made_for.archs)}
-    return {**own, **lists, "sections": sections, "weights": weights}
+    room = {"shared_bytes": made_for.shared_bytes} if made_for.kind == "cuda" else {}
+    return {**own, **lists, **room, "sections": sections, "weights": weights}
 
 
 def machine_of(name: str, manifest: Mapping[str, object]) -> Machine:
     """What a manifest says of the machine that a plan is for."""
     target = cast("Mapping[str, Any]", manifest["target"])
-    homes = [one.get("object") for one in cast("Sequence[Mapping[str, Any]]", manifest["kernels"])]
+    kernels = cast("Sequence[Mapping[str, Any]]", manifest["kernels"])
+    homes = [one.get("object") for one in kernels]
     archs = sorted({arch for one in homes if isinstance(one, Mapping) for arch in cast("Mapping[str, str]", one)})
     features = cast("Sequence[str]", target.get("features") or ())
-    return Machine(name, target["kind"], target.get("triple") or "", tuple(features), tuple(archs), {}, {})
+    shared = max((cast("int", one.get("shared_bytes") or 0) for one in kernels), default=0)
+    return Machine(name, target["kind"], target.get("triple") or "", tuple(features), tuple(archs), {}, {}, shared)
 
 
 def machines_of(section: memoryview) -> tuple[Machine, ...]:
@@ -218,11 +237,12 @@ def _machine(row: object) -> Machine:
     features, archs = _texts(table.get("features")), _texts(table.get("archs"))
     sections, weights = table.get("sections"), table.get("weights")
     homes = _texts(list(cast("dict[str, object]", sections).values())) if isinstance(sections, dict) else None
-    if _texts(words) is None or features is None or archs is None or homes is None or not isinstance(weights, dict):
+    shared = _naturals([table.get("shared_bytes", 0)])
+    if None in (_texts(words), features, archs, homes, shared) or not isinstance(weights, dict):
         raise PlanError(f"damaged plan file: a machine of section {MACHINES!r} is malformed")
     name, kind, triple = cast("list[str]", words)
     tables = cast("dict[str, str]", sections), cast("dict[str, object]", weights)
-    return Machine(name, kind, triple, features, archs, *tables)
+    return Machine(name, kind, triple, features or (), archs or (), *tables, *(shared or ()))
 
 
 def _texts(values: object) -> tuple[str, ...] | None:

@@ -132,8 +132,10 @@ class BuildConfig:
     With several, "x86-64-v3,x86-64-v4,neoverse-v1", a plan has code for each, and the best is chosen when it is loaded.
     """
     gpu: str | None = field(default=None, metadata=setting(checks.optional(checks.architectures)))
-    """The architecture of the GPU that code is made for, "sm_80" or "sm_90a", or several; also beside `cpu`. None is
-    that of the GPU that is here, with code for the others as well.
+    """The architecture of the GPU that code is made for, "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90a",
+    "sm_100a" or "sm_120", or several; also beside `cpu`. "sm_80+ptx" keeps its PTX, which newer GPUs run
+    (docs/machines.md). None is that of the GPU that is here; code is for "sm_80" and "sm_90a" where that is one of
+    them, or there is none.
     """
     system: str | None = field(default=None, metadata=setting(checks.optional(checks.system)))
     """The operating system that code for a CPU is made for, "linux", or "host". None is "host", and "linux" where a

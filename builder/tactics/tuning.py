@@ -84,15 +84,15 @@ def this_place() -> str | None:
 
 def device_timer(rounds: int = ROUNDS) -> Timer | None:
     """Measures on the CUDA device of this machine; None where there is none that runs our code."""
-    from mlirt.builder.gpu_code import ARCHITECTURES
     from mlirt.builder.tactics.device_timer import DeviceTimer
+    from mlirt.dialects.gpu_architectures import architecture_names
     from mlirt.runtime.cuda_architectures import choose_architecture
     from mlirt.runtime.cuda_driver import open_driver
 
     try:
         driver = open_driver()
         driver.activate()
-        architecture = choose_architecture(ARCHITECTURES, driver.compute_capability())
+        architecture = choose_architecture(architecture_names(), driver.compute_capability())
     except MlirtError:
         return None
     return None if architecture is None else DeviceTimer(driver, architecture, rounds)

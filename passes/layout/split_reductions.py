@@ -10,9 +10,10 @@ from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp, identity_region
 from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.symbolic import Dim, coefficient_of, symbols
-from mlirt.dialects.target import HOPPER, Target
+from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.loops.loop_nest import total
@@ -90,7 +91,7 @@ def _are_held(reduction: ReductionOp, length: int, results: int, device: GpuDevi
         pairs = zip(place, place[1:], sizes[1:], strict=False)
         if any(step != after * size for step, after, size in pairs) or place[-1] not in (0, 1):
             return False
-    clusters = device.clusters if device.arch == HOPPER else ()
+    clusters = device.clusters if device.has(CLUSTERS) else ()
     return any(results <= places and length <= device.registers << n for n, places in enumerate(clusters))
 
 

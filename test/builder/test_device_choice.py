@@ -46,7 +46,7 @@ SHAPES = (("x", [64, 64]), ("y", [64, 256]))
         ({"processors": 114, "clock_mhz": 1755, "memory_gb_s": 2039}, "NVIDIA H100 PCIe", (9, 0), "h100-pcie"),
         ({"processors": 78, "memory_gb_s": 0}, "Another", (9, 0), "h200+processors=78"),
         ({"clock_mhz": 1200.5}, "NVIDIA H200", (9, 0), "h200+clock_mhz=1200.5"),
-        ({}, "Another", (12, 0), ""),
+        ({}, "Another", (6, 0), ""),
     ],
 )
 def test_a_driver_tells_the_device(

@@ -20,7 +20,17 @@ from mlirt.runtime.host_cpu import host_features
 
 
 @pytest.mark.parametrize(
-    ("capability", "arch"), [((9, 0), "sm_90a"), ((8, 0), "sm_80"), ((8, 9), "sm_80"), ((7, 5), "sm_90a")]
+    ("capability", "arch"),
+    [
+        ((9, 0), "sm_90a"),
+        ((8, 0), "sm_80"),
+        ((8, 9), "sm_89"),
+        ((8, 7), "sm_87"),
+        ((7, 5), "sm_75"),
+        ((10, 0), "sm_100a"),
+        ((12, 1), "sm_120"),
+        ((6, 0), "sm_90a"),
+    ],
 )
 def test_the_gpu_of_the_machine(capability: tuple[int, int], arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_driver, "open_driver", lambda: FakeDriver(capability=capability))
@@ -37,8 +47,9 @@ def test_a_machine_without_a_gpu_and_a_setting(monkeypatch: pytest.MonkeyPatch) 
     assert cuda_target().arch == "sm_90a"
     monkeypatch.setenv("MLIRT_ARCH", "sm_80")
     assert cuda_target().arch == "sm_80"
+    assert cuda_target().device == "a100"
     monkeypatch.setenv("MLIRT_ARCH", "sm_12")
-    with pytest.raises(InvalidInputError, match="code for 'sm_12' is not made: expected one of sm_80, sm_90a"):
+    with pytest.raises(InvalidInputError, match="code for 'sm_12' is not made: expected one of sm_75, sm_80, sm_86, "):
         cuda_target()
 
 

@@ -10,21 +10,24 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from fake_driver import FakeDriver
 from onnx import ModelProto, helper
 from onnx_models import Array, model_of, numbers, run_reference
 
 import mlirt
+from mlirt.builder.gpu_code import kept_codes
 from mlirt.dialects.processor_files import read_processor
 from mlirt.errors import InvalidInputError, PlanError
-from mlirt.runtime import host_cpu, plan_file, plan_variants
+from mlirt.runtime import cuda_driver, host_cpu, plan_file, plan_variants
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.host_cpu import host_architecture, host_features
+from mlirt.runtime.kept_ptx import ptx_text
 from mlirt.runtime.plan_file import Plan, read_plan
-from mlirt.runtime.plan_variants import Machine, choose
+from mlirt.runtime.plan_variants import GpuHere, Machine, choose
 from mlirt.tools import rt_exec
 
 CPUS = ("x86-64", "x86-64-v2", "x86-64-v4", "neoverse-v1")
@@ -121,17 +124,87 @@ def test_a_machine_without_code_is_told_what_there_is(monkeypatch: pytest.Monkey
     assert "\n" not in text
 
 
-def _machine(name: str, kind: str, features: tuple[str, ...], archs: tuple[str, ...] = ()) -> Machine:
-    return Machine(name, kind, "", features, archs, {}, {})
+def _machine(
+    name: str, kind: str, features: tuple[str, ...], archs: tuple[str, ...] = (), shared_bytes: int = 0
+) -> Machine:
+    return Machine(name, kind, "", features, archs, {}, {}, shared_bytes)
 
 
 def test_a_gpu_goes_before_a_processor_where_its_code_runs() -> None:
     machines = [_machine("a", "cpu", ()), _machine("b", "cuda", (), ("sm_80",)), _machine("c", "cuda", (), ("sm_90a",))]
     for capability, name in (((8, 9), "b"), ((9, 0), "c"), ((7, 5), "a"), (None, "a")):
-        found = choose(machines, lambda capability=capability: capability)
+        found = choose(machines, lambda capability=capability: capability and GpuHere(capability))
         assert found is not None
         assert found.name == name
     assert choose(machines[1:], lambda: None) is None
+
+
+GPUS = ("sm_75", "sm_80+ptx", "sm_86", "sm_87", "sm_89", "sm_90a", "sm_100a", "sm_120")
+
+
+@pytest.mark.parametrize(
+    ("capability", "name"),
+    [
+        ((7, 5), "sm_75"),
+        ((8, 0), "sm_80+ptx"),
+        ((8, 6), "sm_86"),
+        ((8, 7), "sm_87"),
+        ((8, 8), "sm_80+ptx"),
+        ((8, 9), "sm_89"),
+        ((9, 0), "sm_90a"),
+        ((10, 0), "sm_100a"),
+        ((10, 3), "sm_80+ptx"),
+        ((11, 0), "sm_80+ptx"),
+        ((12, 0), "sm_120"),
+        ((12, 1), "sm_120"),
+        ((13, 0), "sm_80+ptx"),
+        ((7, 0), None),
+    ],
+)
+def test_the_gpu_with_the_nearest_code_is_chosen(capability: tuple[int, int], name: str | None) -> None:
+    """Machine code of the same kind goes before PTX, which is for what nobody knew."""
+    machines = [_machine(one, "cuda", (), kept_codes(one)) for one in GPUS]
+    for order in (machines, machines[::-1]):
+        found = choose(order, lambda: GpuHere(capability))
+        assert (found and found.name) == name
+
+
+def test_code_that_needs_more_shared_memory_is_not_chosen() -> None:
+    machines = [
+        _machine("large", "cuda", (), ("sm_86",), 160 << 10),
+        _machine("small", "cuda", (), ("sm_80",), 90 << 10),
+    ]
+    for room, name in ((99 << 10, "small"), (163 << 10, "large"), (0, "large")):
+        found = choose(machines, lambda room=room: GpuHere((8, 9), room))
+        assert found is not None
+        assert found.name == name
+
+
+def test_a_gpu_without_code_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    built: Any = mlirt.compile(model_of([node], {"x": ("float32", (4, 64))}, ["y"]), gpu="sm_80,sm_90a", heuristic=True)
+    monkeypatch.setattr(cuda_driver, "open_driver", lambda: FakeDriver(capability=(7, 5)))
+    with pytest.raises(PlanError, match=r"code for sm_80 \(sm_80\), sm_90a \(sm_90a\), .*GPU sm_75\)"):
+        mlirt.load(built.plan.to_bytes())
+
+
+def test_ptx_is_kept_beside_machine_code() -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    model = model_of([node], {"x": ("float32", (4, 64))}, ["y"])
+    plan = cast("Any", mlirt.compile(model, gpu="sm_80+ptx", heuristic=True)).plan
+    (kernel,) = plan.manifest.kernels
+    assert set(kernel.objects) == {"sm_80", "compute_80"}
+    text = ptx_text(bytes(plan.sections[kernel.objects["compute_80"]]), "x")
+    assert b".target sm_80" in text
+    assert b".version 7.8" in text
+    assert text.endswith(b"\0")
+    assert len(plan.sections[kernel.objects["compute_80"]]) < len(text) / 2
+
+
+@pytest.mark.parametrize("gpu", ["sm_90a+ptx", "sm_100a+ptx", "sm_90a,sm_12", "sm_80+cubin"])
+def test_code_that_there_is_not_is_refused(gpu: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"runs on no newer GPU|is not made"):
+        mlirt.BuildConfig().replace(gpu=gpu)
 
 
 def test_plans_for_two_gpus_and_a_processor_are_one(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("h100", "there is no device 'h100': expected one of a100, .*did you mean 'h200'"),
+        ("h100", "there is no device 'h100': expected one of a10, a100, b200, .*did you mean 'h200'"),
         ("h200+cores=3", r"'cores=3' is no change of a figure: expected \+NAME=NUMBER of processors, "),
         ("h200+processors=no", "'processors=no' is no change"),
         ("h200+processors=0", "'processors=0' is no change"),

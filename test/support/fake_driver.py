@@ -59,6 +59,8 @@ class FakeDriver:
     """Streams run at once; captured work runs at replay; what is freed or unknown is an error."""
 
     capability: tuple[int, int] = (9, 0)
+    shared_bytes: int = 0
+    """That a block may have; 0 is not told."""
     memory: dict[int, Any] = field(default_factory=dict[int, Any])
     pinned: list[int] = field(default_factory=list[int])
     """The sizes of the pinned blocks that were ever asked for."""
@@ -67,6 +69,8 @@ class FakeDriver:
     copied_from: list[int] = field(default_factory=list[int])
     """The addresses of the host that were copied to the device."""
     modules: list[int] = field(default_factory=list[int])
+    codes: list[bytes] = field(default_factory=list[bytes])
+    """What was loaded as modules."""
     streams: list[int] = field(default_factory=list[int])
     events: list[int] = field(default_factory=list[int])
     functions: list[str] = field(default_factory=list[str])
@@ -131,8 +135,8 @@ class FakeDriver:
         return "Fake"
 
     def figures(self) -> dict[str, float]:
-        """132 processors; nothing else is told."""
-        return {"processors": 132, "clock_mhz": 0, "shared_bytes": 0, "memory_gb_s": 0}
+        """132 processors, and the shared memory of a block; nothing else is told."""
+        return {"processors": 132, "clock_mhz": 0, "shared_bytes": self.shared_bytes, "memory_gb_s": 0}
 
     def compute_capability(self) -> tuple[int, int]:
         return self.capability
@@ -159,7 +163,8 @@ class FakeDriver:
     def is_pinned(self, address: int) -> bool:
         return any(start <= address < start + size for start, size in self.pinned_at.items())
 
-    def load_module(self, cubin: bytes) -> int:
+    def load_module(self, code: bytes) -> int:
+        self.codes.append(code)
         self.modules.append(self.new_handle())
         return self.modules[-1]
 

@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.attention import AttentionOp
+from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import byte_width, element_of, is_half
 from mlirt.kernels.attention.cuda.flash_blocks import fits_narrow, work_of
 from mlirt.kernels.attention.generic import read_element
@@ -86,7 +86,7 @@ def estimates(op: AttentionOp, lowering: Lowering) -> Mapping[str, float]:
     times = device.split_attention
     read = work.heads * work.queries * work.keys * 2 * rows.width * byte_width(rows.element)
     found: dict[str, float] = {}
-    for parts in _PARTS if lowering.target.arch == HOPPER else (1,):
+    for parts in _PARTS if lowering.target.has(CLUSTERS) else (1,):
         rounds = -(-work.keys // (parts * rows.groups * _TOGETHER))
         waves = -(-work.heads * work.queries * parts // (times.blocks * device.processors))
         busy = max(waves * rounds * times.round, read / times.bytes)
@@ -103,7 +103,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
     build(k, _attend, op, Walks.of(op, lowering), rows, parts)
     if parts > 1:
         k.function.attributes["cluster"] = IntegerAttr(parts, i64)
-        k.function.attributes["architecture"] = StringAttr(HOPPER)
+        k.function.attributes["architecture"] = StringAttr(lowering.target.arch)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[product([*op.batch, op.queries]) * parts, 1, 1], block=[_THREADS])

@@ -9,13 +9,14 @@ from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import ThreadIdOp
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import byte_width, element_of, is_half
+from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.attention.cuda.flash_blocks import fits_narrow, heads_of, place_of, range_of, work_of
 from mlirt.kernels.attention.cuda.flash_kernel import FlashKernel, Loaders
 from mlirt.kernels.attention.cuda.flash_results import ResultWriter
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, shapes_for
 from mlirt.kernels.attention.cuda.flash_tiles import FlashTiles, loader
+from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.language import build
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -65,7 +66,7 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[FlashShape]:
     """The shapes that apply: none where the elements or the way they lie in memory do not fit."""
     element, depth, columns = element_of(op.query.type), op.depth, op.columns
     same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
-    if not is_half(element) or not same or op.score.block.args[0].type != f32:
+    if not multiplies_halves(element, lowering.target) or not same or op.score.block.args[0].type != f32:
         return ()
     if not isinstance(depth, int) or not isinstance(columns, int):
         return ()
@@ -74,4 +75,5 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[FlashShape]:
     widths = [one.wide(lowering) * byte_width(element) for one in (heads.queries, heads.keys, heads.values)]
     if contiguous != [1, 1, 1] or min(widths) < _MIN_COPY:
         return ()
-    return shapes_for(depth, columns)
+    shapes, most = shapes_for(depth, columns), lowering.target.gpu.shared_bytes
+    return [shape for shape in shapes if FlashTiles.bytes_of(element, shape, depth, columns) <= most]

@@ -47,13 +47,25 @@ class FlashTiles:
     values: TileMemory
 
     @staticmethod
+    def bytes_of(element: Attribute, shape: FlashShape, depth: int, columns: int) -> int:
+        """How many bytes of shared memory that takes."""
+        return byte_width(element) * sum(FlashTiles._counts(element, shape, depth, columns))
+
+    @staticmethod
+    def _counts(element: Attribute, shape: FlashShape, depth: int, columns: int) -> tuple[int, int]:
+        """Elements of the queries, and of the stages or the results."""
+        pad = _PADDING // byte_width(element)
+        deep, wide = padded(depth), padded(columns)
+        results = shape.queries * accumulator_pitch(wide) * byte_width(f32) // byte_width(element)
+        return shape.queries * (deep + pad), max(results, STAGES * shape.keys * (deep + wide + 2 * pad))
+
+    @staticmethod
     def allocate(k: KernelBuilder, element: Attribute, shape: FlashShape, depth: int, columns: int) -> FlashTiles:
         """Keys and values have at least room for the results, which take their place in the end."""
         pad = _PADDING // byte_width(element)
         deep, wide = padded(depth), padded(columns)
-        results = shape.queries * accumulator_pitch(wide) * byte_width(f32) // byte_width(element)
-        queries = k.value(SharedOp(shape.queries * (deep + pad), element))
-        others = k.value(SharedOp(max(results, STAGES * shape.keys * (deep + wide + 2 * pad)), element))
+        counts = FlashTiles._counts(element, shape, depth, columns)
+        queries, others = (k.value(SharedOp(count, element)) for count in counts)
         queries.name_hint, others.name_hint = "queries", "stages"
         return FlashTiles(
             TileMemory(queries, 0, shape.queries, deep, deep + pad),

@@ -8,10 +8,10 @@ from dataclasses import replace
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 
 from mlirt.dialects.fused.attention import AttentionOp
+from mlirt.dialects.gpu_architectures import WARPGROUPS
 from mlirt.dialects.kernel.simt import BarrierOp, ThreadIdOp
 from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValueOp
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import element_of, is_half
 from mlirt.kernels.attention.cuda.flash_blocks import (
     Heads,
@@ -58,7 +58,7 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[GroupShape]:
     """The shapes that apply: none where the elements or the way they lie in memory do not fit."""
     element, depth, columns = element_of(op.query.type), op.depth, op.columns
     same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
-    if lowering.target.arch != HOPPER or not is_half(element) or not same:
+    if not lowering.target.has(WARPGROUPS) or not is_half(element) or not same:
         return ()
     if op.score.block.args[0].type != f32 or not isinstance(depth, int) or not isinstance(columns, int):
         return ()
@@ -108,7 +108,7 @@ def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering)
             multiplied.write(results, op, heads.walks.out, first, batch, _writes_wide(op, heads, lowering))
 
     build(k, copy_or_multiply)
-    k.function.attributes["architecture"] = StringAttr(HOPPER)
+    k.function.attributes["architecture"] = StringAttr(lowering.target.arch)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[ceil_div(op.queries, shape.queries) * product(op.batch), 1, 1], block=[shape.threads])

@@ -19,7 +19,7 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader, Matrix, MatrixLoader
-from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, unit_kind
+from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, multiplies_halves, unit_kind
 from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
@@ -60,7 +60,9 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
 
 def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     element, weights = element_of(op.kernel.type), lowering.known(op.kernel)
-    if weights is None or not (is_half(element) or element == f32) or element_of(op.input.type) not in (element, f32):
+    if element != f32 and not multiplies_halves(element, lowering.target):
+        return None
+    if weights is None or element_of(op.input.type) not in (element, f32):
         return None
     groups, transposed = op.groups.value.data, bool(op.transposed.value.data)
     rows, channels, taps = group_sizes(weights.shape, groups, transposed=transposed)
@@ -74,7 +76,7 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     one_by_one = is_half(element) and window.wide == 1
     is_scattered = one_by_one or _is_scattered(op, lowering)
     return Product(
-        Problem(sizes, element, unit_kind(element, element), lowering, steps, is_scattered),
+        Problem(sizes, element, unit_kind(element, element, lowering.target), lowering, steps, is_scattered),
         window,
         (rows, channels, taps),
     )

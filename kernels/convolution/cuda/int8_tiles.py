@@ -94,7 +94,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 
 def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
-    kind = unit_kind(element_of(op.input.type), element_of(op.kernel.type))
+    kind = unit_kind(element_of(op.input.type), element_of(op.kernel.type), lowering.target)
     weights, groups = lowering.known(op.kernel), op.groups.value.data
     if kind is None or byte_width(element_of(op.input.type)) != 1 or weights is None or op.transposed.value.data:
         return None

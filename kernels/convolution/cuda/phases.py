@@ -23,7 +23,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_half, tensor
 from mlirt.kernels.convolution.cuda.implicit_gemm import ordered, pack, widest
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader, Matrix, MatrixLoader
-from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, unit_kind
+from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, multiplies_halves, unit_kind
 from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
@@ -105,7 +105,9 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     strides = [stride for stride, _, _, _ in op.spatial()]
     if weights is None or not op.transposed.value.data or prod(strides) == 1:
         return None
-    if not (is_half(element) or element == f32) or element_of(op.input.type) not in (element, f32):
+    if element != f32 and not multiplies_halves(element, lowering.target):
+        return None
+    if element_of(op.input.type) not in (element, f32):
         return None
     axes = phase_axes(op, undilated_windows(op, weights.shape[2:]))
     groups, each = op.groups.value.data, weights.shape[1]
@@ -116,7 +118,8 @@ def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
     sizes = Sizes(rows, column_count(window.op), channels * prod(axis.taps for axis in axes), groups)
     place = lowering.placements[op.input]
     scattered = is_half(element) or (dims(op.input.type)[-1] != 1 and place.strides[-1] != 1)
-    problem = Problem(sizes, element, unit_kind(element, element), lowering, partial(_steps, window), scattered)
+    kind = unit_kind(element, element, lowering.target)
+    problem = Problem(sizes, element, kind, lowering, partial(_steps, window), scattered)
     return Product(problem, window, axes, each)
 
 

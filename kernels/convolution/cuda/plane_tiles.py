@@ -16,11 +16,12 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.symbolic import product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.wgmma import pads_with_zeros
 from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
 from mlirt.kernels.lib.cuda.tiles.plane_product import CHANNEL, RESIDENT, SPATIAL, PlaneProduct
+from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise, large_extras, scalar_operations
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -99,10 +100,10 @@ def _tiles(op: ConvolutionOp, lowering: Lowering) -> Iterator[PlaneTile]:
 def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
     element, weights = element_of(op.kernel.type), lowering.known(op.kernel)
     last = rank(op.output.type) - 1
-    if weights is None or not is_half(element) or element_of(op.input.type) not in (element, f32):
+    if not multiplies_halves(element, lowering.target) or element_of(op.input.type) not in (element, f32):
         return False
     plain = not op.transposed.value.data and op.groups.value.data == 1 and last in (3, 4) and pads_with_zeros(op)
-    if not plain or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+    if weights is None or not plain or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
         return False
     steps = [lowering.placements[value].strides[last] for value in (op.input, op.output)]
     spatial = [*dims(op.input.type)[SPATIAL:], *dims(op.output.type)[SPATIAL:], *dims(op.kernel.type)]

@@ -76,7 +76,7 @@ def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
 
 def _product(op: MatmulOp, lowering: Lowering) -> Product | None:
     elements = _elements(op)
-    kind = unit_kind(*elements)
+    kind = unit_kind(*elements, lowering.target)
     if kind is None and elements != (f32, f32):
         return None
     if accumulator_type(op.epilogue) != (f32 if kind is None else kind.accumulator_type):

@@ -19,6 +19,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import shared_memory, sync_threads
 from mlirt.kernels.lib.language.words import constant, extent, place, static_range
@@ -73,7 +74,7 @@ def _shape(op: RnnOp, lowering: Lowering) -> PersistentShape | None:
     """What each warp has; None where sizes or weights are not known, or too large for one block."""
     _, batch, _, size = dims(op.input.type)
     element = element_of(op.input.type)
-    if not (is_half(element) or isinstance(element, Float32Type)) or op.number_type != f32:
+    if not (multiplies_halves(element, lowering.target) or isinstance(element, Float32Type)) or op.number_type != f32:
         return None
     if not isinstance(batch, int) or not isinstance(size, int) or not 0 < batch or op.gates > _MAX_GATES:
         return None

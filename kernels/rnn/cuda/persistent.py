@@ -22,6 +22,7 @@ from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import sync_threads
 from mlirt.kernels.lib.language.values import bool_of
@@ -82,7 +83,7 @@ def _shapes(op: RnnOp, lowering: Lowering) -> list[PersistentShape]:
     """The shapes that apply: none where size or weights are not known, or the layer is too large for the device."""
     _, batch, gates, size = dims(op.input.type)
     element = element_of(op.input.type)
-    if not (is_half(element) or isinstance(element, Float32Type)) or op.number_type != f32:
+    if not (multiplies_halves(element, lowering.target) or isinstance(element, Float32Type)) or op.number_type != f32:
         return []
     if not isinstance(size, int) or not isinstance(gates, int):
         return []

@@ -15,11 +15,11 @@ from xdsl.ir import Region, SSAValue
 from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.warpgroups.group_product import fits_narrow
@@ -81,7 +81,7 @@ class _Plan:
 def _plan(op: NormalizationOp, lowering: Lowering) -> _Plan | None:
     """None where a row is short, does not fit a cluster or does not lie together, and where the device has none."""
     device, differ = lowering.target.gpu, [number for number in range(len(op.inputs)) if not op.is_whole_row(number)]
-    if lowering.target.arch != HOPPER or op.reduced.dims() or len(differ) != 1:
+    if not lowering.target.has(CLUSTERS) or op.reduced.dims() or len(differ) != 1:
         return None
     if any(kind not in _KINDS or finish.block.args[0].type != f32 for kind, _, finish in op.reductions()):
         return None
@@ -123,7 +123,7 @@ class _ClusterRows(Rows):
         build(k, self._kernel)
         rows = product(self.outer)
         k.function.attributes["cluster"] = IntegerAttr(parts, i64)
-        k.function.attributes["architecture"] = StringAttr(HOPPER)
+        k.function.attributes["architecture"] = StringAttr(k.lowering.target.arch)
         if fits_narrow(k, self.op, rows * self.plan.length):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(self.op, grid=[rows * parts, 1, 1], block=[_THREADS])

@@ -9,12 +9,12 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
 from mlirt.dialects.kernel.simt import MAX_THREADS, WARP, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.dialects.target import HOPPER
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
@@ -83,7 +83,7 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) ->
     func.attributes["block_size"] = IntegerAttr(shape.block, i64)
     if shape.blocks > 1:
         func.attributes["cluster"] = IntegerAttr(shape.blocks, i64)
-        func.attributes["architecture"] = StringAttr(HOPPER)
+        func.attributes["architecture"] = StringAttr(device.arch)
     if all(_fits_narrow(one, count) for one, count in zip(sizes, counts, strict=True)) and sizes:
         func.attributes["index_bits"] = IntegerAttr(32, i64)
     for one, count in zip(sizes, counts, strict=True):
@@ -121,7 +121,7 @@ def _blocks(shape: Shape, count: Dim | None, processors: int) -> Dim:
 def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], device: GpuDevice) -> Shape:
     """How to spread the loop, by how much there is of it and inside of it."""
     processors, threads = device.processors, device.moves.threads
-    clusters = device.clusters if device.arch == HOPPER else ()
+    clusters = device.clusters if device.has(CLUSTERS) else ()
     rows = launches[0].guess(outer.extents) if launches else MAX_THREADS
     inner = [op for op in outer.body.block.ops if isinstance(op, ReduceOp | ParallelOp)]
     row = row_plan(outer, launches, threads, clusters)

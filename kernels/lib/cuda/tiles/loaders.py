@@ -37,6 +37,11 @@ class Loader(ABC):
     tile: TileMemory
     is_async: bool
 
+    @property
+    def can_fetch(self) -> bool:
+        """Whether tiles can come through registers as well, where they are copied asynchronously."""
+        return False
+
     def start(self, step: Value, stage: Index) -> None:
         """Start asynchronous copies."""
         raise NotImplementedError
@@ -97,6 +102,10 @@ class MatrixLoader(Loader):
         self.line, self.column = build(k, _place, thread, across, matrix.wide)
         self.first = first
         self.depth = tile.lines if matrix.by_depth else tile.width
+
+    @property
+    def can_fetch(self) -> bool:
+        return True
 
     @kernel
     def _position(self, step: Value) -> tuple[Value, Value]:

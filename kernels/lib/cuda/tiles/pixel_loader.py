@@ -94,6 +94,10 @@ class PixelLoader(Loader):
         self.source = ConvolutionOperands(k, pixels.op)
         self.line, self.column, self.first_channel, self.rows = build(k, self._place, thread, first, group)
 
+    @property
+    def can_fetch(self) -> bool:
+        return True
+
     @kernel
     def _place(self, thread: Value, first: Value, group: Value) -> tuple[Value, Value, Value, list[_Row]]:
         """The first line and column of a thread, its first channel, and its pixels."""

@@ -59,7 +59,7 @@ class PlaneProduct:
     """The kernel of one convolution with `tiles` x 16 output channels a block."""
 
     def __init__(self, op: ConvolutionOp, lines: PlaneLines, tiles: int, lowering: Lowering) -> None:
-        kind = unit_kind(element_of(op.kernel.type), element_of(op.kernel.type))
+        kind = unit_kind(element_of(op.kernel.type), element_of(op.kernel.type), lowering.target)
         assert kind is not None
         self.op, self.lines, self.tiles, self.kind = op, lines, tiles, kind
         self.k = k = lowering.kernel("convolution")

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, Signedness, i8
 from xdsl.ir import Attribute
 
+from mlirt.dialects.gpu_architectures import ASYNC_COPY, CLUSTERS, MMA, MMA_BF16
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.dialects.target import HOPPER
+from mlirt.dialects.target import Target
+from mlirt.dialects.tensor_types import is_half
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.tiles.shape import (
     MATRIX_UNIT,
     MATRIX_UNIT_BYTES,
+    MULTIPLY_ADD,
     SINGLE,
     WarpTile,
     Work,
@@ -38,9 +41,15 @@ _SHAPES = {
 }
 
 
-def unit_kind(left: Attribute, right: Attribute) -> MmaKind | None:
-    """How the matrix units of a warp multiply elements; None where they do not."""
-    return _KINDS.get((left, right))
+def unit_kind(left: Attribute, right: Attribute, target: Target) -> MmaKind | None:
+    """How the matrix units of a warp multiply elements; None where they do not, or the target has no such ones."""
+    kind = _KINDS.get((left, right))
+    return kind if kind is not None and target.has(MMA_BF16 if kind == MmaKind.BF16 else MMA) else None
+
+
+def multiplies_halves(element: Attribute, target: Target) -> bool:
+    """Whether elements are halves that the matrix units of a warp multiply."""
+    return is_half(element) and unit_kind(element, element, target) is not None
 
 
 @dataclass(frozen=True)
@@ -88,13 +97,17 @@ class Problem:
 
     @property
     def shapes(self) -> tuple[WarpTile, ...]:
-        """The tile shapes for the elements."""
-        return SINGLE if self.kind is None else _SHAPES[self.kind]
+        """The tile shapes for the elements that the target has the instructions and the shared memory for."""
+        target = self.lowering.target
+        single = SINGLE if target.has(MMA_BF16) else MULTIPLY_ADD
+        shapes = single if self.kind is None else _SHAPES[self.kind]
+        has_copies = target.has(ASYNC_COPY)
+        return tuple(shape for shape in shapes if shape.shared_bytes(has_copies) <= target.gpu.shared_bytes)
 
     def estimates(self) -> dict[str, float]:
         """About how many microseconds the product takes with each tile shape and number of parts, by their names."""
         may_split = all(isinstance(self._steps(shape), int) for shape in self.shapes)
-        work, has_clusters = self._work(), self.lowering.target.arch == HOPPER
+        work, has_clusters = self._work(), self.lowering.target.has(CLUSTERS)
         found = choices(self.shapes, work.steps, may_split=may_split, has_clusters=has_clusters)
         return {choice.name: work.microseconds(choice) for choice in found}
 

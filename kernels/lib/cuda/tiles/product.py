@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.scalar_builder import scalar_type
+from mlirt.dialects.gpu_architectures import ASYNC_COPY
 from mlirt.dialects.kernel.cluster import ClusterRankOp
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
-from mlirt.dialects.target import HOPPER
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
@@ -86,12 +86,15 @@ def lower_product(
     k = lowering.kernel(family)
     shape = plan.shape
     place = _place(k, plan)
-    stages = stages_for(*operands.are_async, shape.stages)
+    has_copies = lowering.target.has(ASYNC_COPY)
+    stages = stages_for(*operands.are_async, shape.stages) if has_copies else 2
     accumulator_bytes = 4 * shape.rows * accumulator_pitch(shape.columns)
     tiles = TileMemories.allocate(k, scalar_type(plan.element), stages, *operands.extents(shape), accumulator_bytes)
     engine = _engine(k, plan, operands, place.thread)
     left, right = operands.make(k, place, tiles)
-    part = _part(k, plan)
+    for loader in (left, right):
+        loader.is_async = loader.is_async and (has_copies or not loader.can_fetch)
+    part = _part(k, plan, lowering)
     first, steps = _range(k, plan, part)
     if isinstance(engine, SplitMatrixUnit):
         accumulators = exact_sum(engine, left, right, first, steps, stages)
@@ -114,11 +117,11 @@ def lower_product(
         add_parts(epilogue, parts, lowering, f"{family}_sum")
 
 
-def _part(k: KernelBuilder, plan: Plan) -> Value:
+def _part(k: KernelBuilder, plan: Plan, lowering: Lowering) -> Value:
     """Which part of the sum this block adds up."""
     if plan.shape.is_cluster:
         k.function.attributes["cluster"] = IntegerAttr(plan.parts, i64)
-        k.function.attributes["architecture"] = StringAttr(HOPPER)
+        k.function.attributes["architecture"] = StringAttr(lowering.target.arch)
         return k.value(ClusterRankOp())
     return k.value(BlockIdOp(1)) if plan.parts > 1 else k.constant(0)
 

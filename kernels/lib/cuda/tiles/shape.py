@@ -19,6 +19,8 @@ _MEETING = 700  # cycles of the two barriers of a cluster, and of reading what i
 _LATE_CLUSTERS = 4000  # cycles between those that a processor has one after the other, measured with 64x64c4
 _BYTES = {"float": 4, "half": 2, "byte": 1}  # of an element
 _MIN_STEPS = 2  # of one part of a split sum
+TILE_PADDING = 16
+"""Bytes after each row of a tile, so that rows start in different banks."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,13 @@ class WarpTile(Tile):
     @property
     def threads(self) -> int:
         return 32 * self.warp_rows * self.warp_columns
+
+    def shared_bytes(self, has_copies: bool = True) -> int:
+        """Shared memory at most, however operands lie; without asynchronous copies there are two stages."""
+        pad = TILE_PADDING // self.bytes
+        lines = sum(max(self.depth * (own + pad), own * (self.depth + pad)) for own in (self.rows, self.columns))
+        stages = self.stages if has_copies else 2
+        return max(stages * lines * self.bytes, self.rows * (4 * self.columns + TILE_PADDING))
 
 
 # Single precision, multiplied by each thread for itself.

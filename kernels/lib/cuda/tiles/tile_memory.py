@@ -11,8 +11,7 @@ from mlirt.dialects.kernel.simt import ReuseSharedOp, SharedOp
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.run_values import Value
-
-_PADDING = 16  # bytes after each row, so that rows start in different banks
+from mlirt.kernels.lib.cuda.tiles.shape import TILE_PADDING
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class TileMemories:
     ) -> TileMemories:
         """Room for tiles of (lines, width) elements, and in the same place for `accumulators` bytes of accumulators."""
         size = byte_width(element)
-        pitches = [width + _PADDING // size for _, width in (left, right)]
+        pitches = [width + TILE_PADDING // size for _, width in (left, right)]
         start = stages * left[0] * pitches[0]
         count = start + stages * right[0] * pitches[1]
         buffer = k.value(SharedOp(max(count, -(-accumulators // size)), element))
@@ -70,4 +69,4 @@ class TileMemories:
 
 def accumulator_pitch(columns: int) -> int:
     """The distance between rows of accumulators."""
-    return columns + _PADDING // byte_width(f32)
+    return columns + TILE_PADDING // byte_width(f32)

@@ -101,6 +101,10 @@ class WindowLoader(Loader):
         self.source = ConvolutionOperands(k, window.op)
         self.line, self.column, self.first_channel, self.pixel = build(k, self._place, thread, first, group)
 
+    @property
+    def can_fetch(self) -> bool:
+        return self.window.wide == 1
+
     @kernel
     def _place(self, thread: Value, first: Value, group: Value) -> tuple[Value, Value, Value, _Pixel]:
         """The first line and column of a thread, its first channel, and its pixel."""

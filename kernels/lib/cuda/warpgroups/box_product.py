@@ -12,7 +12,6 @@ from xdsl.ir import Operation, SSAValue
 from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARP
 from mlirt.dialects.kernel.warpgroup import ROWS, WARPGROUP
 from mlirt.dialects.symbolic import Dim, minimum
-from mlirt.dialects.target import HOPPER
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.box_rows import BoxRows
@@ -76,7 +75,7 @@ class BoxProduct:
         k = self.k
         build(k, self._kernel)
         k.function.attributes["dependent_launch"] = UnitAttr()
-        k.function.attributes["architecture"] = StringAttr(HOPPER)
+        k.function.attributes["architecture"] = StringAttr(k.lowering.target.arch)
         if fits_narrow(k, layer, self.rows.tiles * self.boxes.lines * self.line * self.across):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(self.blocks * self.across, 1, 1), block=[self.tile.threads])

@@ -9,7 +9,6 @@ from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import WARPGROUP
 from mlirt.dialects.symbolic import Dim, minimum, product
 from mlirt.dialects.symbolic import ceil_div as dim_ceil_div
-from mlirt.dialects.target import HOPPER
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.cluster_accumulators import ClusterAccumulators
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
@@ -76,7 +75,7 @@ class GroupProduct:
         if tile.split > 1:
             k.function.attributes["cluster"] = IntegerAttr(tile.split, i64)
         k.function.attributes["dependent_launch"] = UnitAttr()
-        k.function.attributes["architecture"] = StringAttr(HOPPER)
+        k.function.attributes["architecture"] = StringAttr(k.lowering.target.arch)
         if fits_narrow(k, layer, self.tiles * tile.rows * tile.columns):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(blocks, 1, 1), block=[tile.threads])

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType, Signedness, i8
 from xdsl.ir import Attribute
 
+from mlirt.dialects.gpu_architectures import WARPGROUPS
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.warpgroup import LINE, SHORT_LINE
-from mlirt.dialects.target import HOPPER, TF32, Target
+from mlirt.dialects.target import TF32, Target
 from mlirt.dialects.tensor_types import byte_width
 
 _SAVED = 4 / 3
@@ -43,7 +44,7 @@ class Kind:
     def of(left: Attribute, right: Attribute, target: Target) -> Kind | None:
         """The kind of a product of these elements; None where the target's matrix units have none."""
         mma = _KINDS.get((left, right))
-        if target.arch != HOPPER or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
+        if not target.has(WARPGROUPS) or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
             return None
         return Kind(i8 if mma == MmaKind.E4M3 else right, mma)
 
