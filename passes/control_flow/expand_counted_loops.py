@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Region, SSAValue
 
-from mlirt.dialects.context import weights_of
 from mlirt.dialects.regions import condition_of, source_of_index
-from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseKindAttr, ElementwiseOp
-from mlirt.dialects.weights import WeightStore
+from mlirt.dialects.trt.elementwise import ElementwiseKind
 from mlirt.errors import UnsupportedError
-
-_COUNTER = TensorType(i64, [])
+from mlirt.passes.layer_builder import COUNTER, LayerBuilder
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class ExpandCountedLoopsPass(ModulePass):
+class ExpandCountedLoopsPass(RulePass):
     """Replace each `scf.for` by an `scf.while` that carries its counter, and whether to go on, as tensors.
 
     Before:
@@ -48,90 +45,49 @@ class ExpandCountedLoopsPass(ModulePass):
 
     name = "expand-counted-loops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in [inner for inner in op.walk() if isinstance(inner, scf.ForOp)]:
-            if all(isinstance(value.type, TensorType) for value in loop.iter_args):
-                _Expansion(loop, weights_of(ctx)).run()
+    @rule(op(scf.ForOp).named("loop"))
+    def expand(self, ctx: Context, m: Match, loop: scf.ForOp) -> Outcome:
+        if not all(isinstance(value.type, TensorType) for value in loop.iter_args):
+            return None
+        made = LayerBuilder.in_front_of(loop, ctx)
+        start, limit, step = (_tensor(bound, loop, made) for bound in (loop.lb, loop.ub, loop.step))
+        carried = [start, made.binary(ElementwiseKind.LESS, start, limit), *loop.iter_args]
+        last = made.binary(ElementwiseKind.SUB, limit, step)
+        types = [COUNTER, *(value.type for value in loop.iter_args)]
+        expanded = m.insert(scf.WhileOp(carried, types, _condition(carried, loop), _body(loop, last, step, ctx)))
+        return list(expanded.res[1:])
 
 
-class _Expansion:
-    def __init__(self, loop: scf.ForOp, store: WeightStore) -> None:
-        self.loop = loop
-        self.store = store
-
-    def run(self) -> None:
-        loop = self.loop
-        start, limit, step = (self._tensor(bound) for bound in (loop.lb, loop.ub, loop.step))
-        first = self._before(_less(start, limit))
-        last = self._before(_binary(ElementwiseKind.SUB, limit, step))
-        carried = [start, first, *loop.iter_args]
-        before = self._condition(carried)
-        body = self._body(last, step)
-        made = scf.WhileOp(carried, [_COUNTER, *(value.type for value in loop.iter_args)], before, body)
-        made.location = loop.location
-        block = loop.parent
-        assert block is not None
-        block.insert_op_before(made, loop)
-        for old, new in zip(loop.res, made.res[1:], strict=True):
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        loop.detach()
-        loop.erase()
-
-    def _condition(self, carried: list[SSAValue]) -> Region:
-        before = Block(arg_types=[value.type for value in carried])
-        counter, more, *rest = before.args
-        for op in (*(test := condition_of(more))[0], scf.ConditionOp(test[1], counter, *rest)):
-            op.location = self.loop.location
-            before.add_op(op)
-        return Region(before)
-
-    def _body(self, last: SSAValue, step: SSAValue) -> Region:
-        region = self.loop.detach_region(self.loop.body)
-        body = region.block
-        counter = body.insert_arg(_COUNTER, 0)
-        index = body.args[1]
-        _read_counter(index, counter)
-        body.erase_arg(index)
-        end = body.last_op
-        assert isinstance(end, scf.YieldOp)
-        again, following = _less(counter, last), _binary(ElementwiseKind.SUM, counter, step)
-        ops = (again, following, scf.YieldOp(following.output, again.output, *end.operands))
-        end.detach()
-        end.erase()
-        for op in ops:
-            op.location = self.loop.location
-            body.add_op(op)
-        return region
-
-    def _tensor(self, bound: SSAValue) -> SSAValue:
-        try:
-            found = source_of_index(bound)
-        except ValueError as error:
-            raise UnsupportedError(f"{self.loop.name}: {error}") from error
-        if isinstance(found, SSAValue):
-            return found
-        import numpy as np
-
-        return self._before(ConstantOp.from_array(np.array(found, np.int64), self.store, "count"))
-
-    def _before(self, op: Operation) -> SSAValue:
-        op.location = self.loop.location
-        block = self.loop.parent
-        assert block is not None
-        block.insert_op_before(op, self.loop)
-        return op.results[0]
+def _tensor(bound: SSAValue, loop: scf.ForOp, made: LayerBuilder) -> SSAValue:
+    try:
+        found = source_of_index(bound)
+    except ValueError as error:
+        raise UnsupportedError(f"{loop.name}: {error}") from error
+    return made.number(found) if isinstance(found, int) else found
 
 
-def _binary(kind: ElementwiseKind, lhs: SSAValue, rhs: SSAValue) -> ElementwiseOp:
-    return ElementwiseOp.build(
-        operands=[lhs, rhs], properties={"kind": ElementwiseKindAttr(kind)}, result_types=[_COUNTER]
-    )
+def _condition(carried: Sequence[SSAValue], loop: scf.ForOp) -> Region:
+    before = Block(arg_types=[value.type for value in carried])
+    counter, more, *rest = before.args
+    ops, holds = condition_of(more)
+    for inner in (*ops, scf.ConditionOp(holds, counter, *rest)):
+        inner.location = loop.location
+        before.add_op(inner)
+    return Region(before)
 
 
-def _less(lhs: SSAValue, rhs: SSAValue) -> ElementwiseOp:
-    kind = ElementwiseKindAttr(ElementwiseKind.LESS)
-    return ElementwiseOp.build(operands=[lhs, rhs], properties={"kind": kind}, result_types=[TensorType(i1, [])])
+def _body(loop: scf.ForOp, last: SSAValue, step: SSAValue, ctx: Context) -> Region:
+    """The body, which carries the counter and whether to go on as well."""
+    region = loop.detach_region(loop.body)
+    body, end = region.block, region.block.last_op
+    counter, index = body.insert_arg(COUNTER, 0), body.args[1]
+    _read_counter(index, counter)
+    body.erase_arg(index)
+    assert isinstance(end, scf.YieldOp)
+    made = LayerBuilder(ctx, body, loop, end)
+    again = made.binary(ElementwiseKind.LESS, counter, last)
+    end.operands = [made.binary(ElementwiseKind.SUM, counter, step), again, *end.operands]
+    return region
 
 
 def _read_counter(index: SSAValue, counter: SSAValue) -> None:

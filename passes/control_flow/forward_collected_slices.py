@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.constant_values import splat_of
 from mlirt.dialects.dims_attr import DimsAttr
@@ -23,12 +22,13 @@ from mlirt.dialects.trt.shape import ShapeOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.slice import SliceOp
 from mlirt.passes.control_flow.iteration_formulas import ITERATION, IterationFormulas
-from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
+from mlirt.passes.control_flow.region_rewriting import is_outside
 from mlirt.passes.layer_builder import LayerBuilder
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class ForwardCollectedSlicesPass(ModulePass):
+class ForwardCollectedSlicesPass(RulePass):
     """Let the readers of what a counted loop collects read the tensor whose slices these are, perhaps in reverse.
 
     Every iteration writes a slice, and there is one for each place; so nothing is left of what was there before.
@@ -48,15 +48,16 @@ class ForwardCollectedSlicesPass(ModulePass):
     """
 
     name = "forward-collected-slices"
+    again = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in control_ops(op):
-            if isinstance(loop, scf.ForOp):
-                numbers = IterationFormulas(loop, ctx)
-                for place in range(len(loop.results)):
-                    found = _collected(loop, place, numbers)
-                    if found is not None:
-                        _forward(loop, place, found, ctx)
+    @rule(op(scf.ForOp).named("loop"))
+    def forward(self, ctx: Context, loop: scf.ForOp) -> Outcome:
+        numbers, has_changed = IterationFormulas(loop, ctx), False
+        for place in range(len(loop.results)):
+            if (found := _collected(loop, place, numbers)) is not None:
+                _forward(loop, place, found, ctx)
+                has_changed = True
+        return loop if has_changed else "nothing that it collects has all slices of a tensor"
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
-from xdsl.passes import ModulePass
 
-from mlirt.dialects.locations import fuse
-from mlirt.dialects.regions import tensor_blocks
 from mlirt.passes.control_flow.known_trip_counts import same_bound
 from mlirt.passes.control_flow.region_rewriting import copy_before, is_pure, replace
+from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class FuseLoopsPass(ModulePass):
+class FuseLoopsPass(RulePass):
     """Make one counted loop of two with the same bounds, where the second needs nothing of the first.
 
     Layers between them move in front of both, as far as they do not need the first loop.
@@ -34,39 +31,29 @@ class FuseLoopsPass(ModulePass):
 
     name = "fuse-loops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for block in list(tensor_blocks(op)):
-            loops = [inner for inner in block.ops if isinstance(inner, scf.ForOp)]
-            for place in range(len(loops) - 1):
-                fused = _fused(loops[place], loops[place + 1], ctx)
-                if fused is not None:
-                    loops[place + 1] = fused
-
-
-def _fused(first: scf.ForOp, second: scf.ForOp, ctx: Context) -> scf.ForOp | None:
-    pairs = zip((first.lb, first.ub, first.step), (second.lb, second.ub, second.step), strict=True)
-    if not all(same_bound(left, right, ctx) for left, right in pairs) or not _bring_together(first, second):
-        return None
-    old = [first, second]
-    body = Block(arg_types=[first.body.block.args[0].type, *(value.type for loop in old for value in loop.iter_args)])
-    inner = scf.YieldOp()
-    body.add_op(inner)
-    count = len(first.iter_args)
-    values = copy_before(first.body.block, [body.args[0], *body.args[1 : 1 + count]], inner)
-    values += copy_before(second.body.block, [body.args[0], *body.args[1 + count :]], inner)
-    inner.detach()
-    inner.erase()
-    end = scf.YieldOp(*values)
-    end.location = first.location
-    body.add_op(end)
-    made = scf.ForOp(first.lb, first.ub, first.step, [*first.iter_args, *second.iter_args], Region(body))
-    made.location = fuse(first, second)
-    block = second.parent
-    assert block is not None
-    block.insert_op_before(made, second)
-    replace(first, list(made.results[:count]))
-    replace(second, list(made.results[count:]))
-    return made
+    @rule(op(scf.ForOp).named("second"))
+    def fuse(self, ctx: Context, m: Match, second: scf.ForOp) -> Outcome:
+        first = second.prev_op
+        while first is not None and not isinstance(first, scf.ForOp):
+            first = first.prev_op
+        if first is None:
+            return None
+        pairs = zip((first.lb, first.ub, first.step), (second.lb, second.ub, second.step), strict=True)
+        if not all(same_bound(left, right, ctx) for left, right in pairs):
+            return "the loop in front of it may have another trip count"
+        if not _bring_together(first, second):
+            return "it needs what the loop in front of it computes"
+        starts, count = [*first.iter_args, *second.iter_args], len(first.iter_args)
+        body = Block(arg_types=[first.body.block.args[0].type, *(value.type for value in starts)])
+        index, *carried = body.args
+        end = scf.YieldOp()
+        end.location = first.location
+        body.add_op(end)
+        values = copy_before(first.body.block, [index, *carried[:count]], end)
+        end.operands = [*values, *copy_before(second.body.block, [index, *carried[count:]], end)]
+        made = m.insert(scf.ForOp(first.lb, first.ub, first.step, starts, Region(body)), first, second)
+        replace(first, list(made.results[:count]))
+        return list(made.results[count:])
 
 
 def _bring_together(first: scf.ForOp, second: scf.ForOp) -> bool:

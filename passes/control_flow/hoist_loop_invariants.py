@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from mlirt.dialects.regions import Terminator
@@ -17,11 +15,12 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.dialects.trt.require_lengths import RequireLengthsOp
-from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside
+from mlirt.passes.control_flow.region_rewriting import is_outside
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class HoistLoopInvariantsPass(ModulePass):
+class HoistLoopInvariantsPass(RulePass):
     """Move layers that depend on nothing of a loop in front of it; branches stay lazy.
 
     Layers that only an iteration may run, as their lengths are checked in it (`trt.require_lengths`), stay there.
@@ -44,27 +43,34 @@ class HoistLoopInvariantsPass(ModulePass):
     """
 
     name = "hoist-loop-invariants"
+    again = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in control_ops(op):
-            if isinstance(loop, scf.ForOp | scf.WhileOp):
-                _hoist(loop)
+    @rule(op((scf.ForOp, scf.WhileOp)).named("loop"))
+    def hoist(self, loop: scf.ForOp | scf.WhileOp) -> Outcome:
+        return loop if _hoist(loop) else "all layers inside depend on the iteration"
 
 
-def _hoist(loop: Operation) -> None:
+def _hoist(loop: Operation) -> bool:
+    """Whether a layer has been moved in front of a loop."""
+    has_moved = False
     checked = [
-        op.requirement() for region in loop.regions for op in region.block.ops if isinstance(op, RequireLengthsOp)
+        inner.requirement()
+        for region in loop.regions
+        for inner in region.block.ops
+        if isinstance(inner, RequireLengthsOp)
     ]
     claims = {one.claim for one in checked}
     doubted = {length for one in checked for length in (one.left, one.right)}
     for region in loop.regions:
-        for op in list(region.block.ops):
-            stays = _has_lengths(op, doubted) or _claims(op, claims)
-            if _moves(op) and not stays and all(is_outside(value, loop) for value in op.operands):
-                op.detach()
+        for inner in list(region.block.ops):
+            stays = _has_lengths(inner, doubted) or _claims(inner, claims)
+            if _moves(inner) and not stays and all(is_outside(value, loop) for value in inner.operands):
+                inner.detach()
                 block = loop.parent
                 assert block is not None
-                block.insert_op_before(op, loop)
+                block.insert_op_before(inner, loop)
+                has_moved = True
+    return has_moved
 
 
 def _has_lengths(op: Operation, lengths: Collection[Dim]) -> bool:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, ModuleOp
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from mlirt.dialects.regions import tensor_of
 from mlirt.dialects.symbolic import Dim
@@ -20,12 +19,13 @@ from mlirt.passes.control_flow.cell_patterns import Cell, cell_of
 from mlirt.passes.control_flow.cell_reader import CellReader
 from mlirt.passes.control_flow.cell_writer import CellWriter, Sequences
 from mlirt.passes.control_flow.iteration_formulas import ITERATION, IterationFormulas
-from mlirt.passes.control_flow.region_rewriting import control_ops, is_outside, is_pure
+from mlirt.passes.control_flow.region_rewriting import is_outside, is_pure
 from mlirt.passes.layer_builder import LayerBuilder
+from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
-class RecognizeRecurrentLoopsPass(ModulePass):
+class RecognizeRecurrentLoopsPass(RulePass):
     """Replace the simple, LSTM or GRU cell of a counted loop by `trt.rnn` over the sequence that the loop goes along.
 
     It does not matter how the cell is written: its gates may be parts of one product or have products of their own, in
@@ -51,24 +51,19 @@ class RecognizeRecurrentLoopsPass(ModulePass):
 
     name = "recognize-recurrent-loops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in control_ops(op):
-            if isinstance(loop, scf.ForOp):
-                # A layer may be the input of the next one in the same loop.
-                while _recognize_one(loop, ctx):
-                    pass
-
-
-def _recognize_one(loop: scf.ForOp, ctx: Context) -> bool:
-    """Take one cell out of a loop; False where there is none."""
-    for place in range(len(loop.iter_args)):
-        try:
-            found = _Recognition(loop, ctx, place)
-        except NotACellError:
-            continue
-        found.replace()
-        return True
-    return False
+    @rule(op(scf.ForOp).named("loop"))
+    def recognize(self, ctx: Context, loop: scf.ForOp) -> Outcome:
+        """Take one cell out of a loop; a layer may be the input of the next one in the same loop."""
+        reasons: list[str] = []
+        for place in range(len(loop.iter_args)):
+            try:
+                found = _Recognition(loop, ctx, place)
+            except NotACellError as error:
+                reasons.append(str(error))
+                continue
+            found.replace()
+            return loop
+        return next(iter(reasons), None)
 
 
 class _Recognition:
@@ -176,8 +171,8 @@ class _Recognition:
 
     def _counter(self, made: LayerBuilder) -> SSAValue:
         ops, counter = tensor_of(self.loop.body.block.args[0])
-        for op in ops:
-            made.insert(op)
+        for one in ops:
+            made.insert(one)
         return counter
 
 
@@ -202,14 +197,14 @@ class _Check:
 
 def _checks(loop: scf.ForOp, numbers: IterationFormulas) -> list[_Check]:
     found: list[_Check] = []
-    for op in loop.body.block.ops:
-        less = op.condition.owner if isinstance(op, RequireOp) else None
+    for check in loop.body.block.ops:
+        less = check.condition.owner if isinstance(check, RequireOp) else None
         if not isinstance(less, ElementwiseOp) or less.kind.data is not ElementwiseKind.LESS:
             continue
         limit = numbers.number(less.rhs)
         if numbers.number(less.lhs) == ITERATION and limit is not None and is_outside(less.rhs, loop):
-            assert isinstance(op, RequireOp)
-            found.append(_Check(op, limit, less.rhs))
+            assert isinstance(check, RequireOp)
+            found.append(_Check(check, limit, less.rhs))
     return found
 
 
@@ -224,8 +219,8 @@ def _end(loop: scf.ForOp) -> Operation:
 
 
 def _erase_unread(loop: scf.ForOp) -> None:
-    for op in reversed(list(loop.body.block.ops)):
-        if is_pure(op) and not isinstance(op, scf.YieldOp) and all(r.first_use is None for r in op.results):
-            op.detach()
-            op.drop_all_references()
-            op.erase(safe_erase=False)
+    for one in reversed(list(loop.body.block.ops)):
+        if is_pure(one) and not isinstance(one, scf.YieldOp) and all(r.first_use is None for r in one.results):
+            one.detach()
+            one.drop_all_references()
+            one.erase(safe_erase=False)

@@ -10,6 +10,7 @@ from lowered_network import parse_module
 
 from mlirt.dialects.interpreter import interpret
 from mlirt.passes.pipeline import run_passes
+from mlirt.passes.remarks import Remarks, recording
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -86,3 +87,21 @@ def test_unrolled(iterations: int) -> None:
     assert "scf.for" not in {op.name for op in module.walk()}
     for name, array in interpret(module, ctx, feeds).items():
         np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-6)
+
+
+SAID = {
+    "fuse-loops": ["applied: scf.for"],
+    "hoist-loop-invariants": ["applied: scf.for", "declined: scf.for: all layers inside depend on the iteration"],
+    "forward-collected-slices": ["declined: scf.for: nothing that it collects has all slices of a tensor"] * 2,
+    "recognize-recurrent-loops": [f"declined: scf.for: {op} is no part of a cell" for op in ("scf.if", "max")],
+    "expand-counted-loops": ["applied: scf.while"] * 2,
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_each_says_what_it_did(name: str) -> None:
+    module, ctx = parse_module(RECURRENT)
+    remarks = Remarks()
+    with recording(remarks):
+        run_passes(module, ctx, name)
+    assert remarks.text().splitlines() == [f"remark: {name}: {one}" for one in SAID[name]]
