@@ -9,7 +9,7 @@ from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.attention.cpu.flash_kernel import CpuFlashKernel
-from mlirt.kernels.attention.cpu.shape import blocks_per_head, shape_for
+from mlirt.kernels.attention.cpu.shape import blocks_per_head, tile_for
 from mlirt.kernels.attention.walks import Walks
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -25,13 +25,14 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
         return False
     if (walks.key.depth, walks.values.column, walks.out.column) != (1, 1, 1):
         return False
-    shape = shape_for(op.queries, columns, lowering.target.cpu)
-    if shape is None:
+    cpu = lowering.target.cpu
+    tile = tile_for(op.queries, columns, cpu)
+    if tile is None:
         return False
     heads = product(op.batch)
-    blocks = blocks_per_head(heads, ceil_div(op.queries, shape.rows), lowering.target.threads)
+    blocks = blocks_per_head(heads, ceil_div(op.queries, tile.rows), lowering.target.threads)
     k = lowering.kernel("attention")
-    kernel = CpuFlashKernel(k, op, walks, shape, blocks)
+    kernel = CpuFlashKernel(k, op, walks, tile, cpu.vector_bits // 32, blocks)
     kernel.write(lowering.placements.scratch(slots_for(heads * blocks) * kernel.scratch_elements * 4))
     k.finish(op)
     return True

@@ -17,7 +17,6 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.kernels.attention.cpu.shape import CpuShape
 from mlirt.kernels.attention.walks import Walk, Walks
 from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
@@ -34,6 +33,7 @@ from mlirt.kernels.lib.language.tile_words import (
 )
 from mlirt.kernels.lib.language.words import ceil_div, exp, place, size, static_range, stride, strided
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder
+from mlirt.kernels.lib.tile import RegisterTile
 
 _UNROLLED = 4
 _FACTORS = 16  # room for one of each row, such that vectors stay aligned
@@ -55,19 +55,22 @@ class Places:
 class CpuFlashKernel:
     """A kernel under construction. Each head is cut into `blocks` tasks of consecutive tiles of queries."""
 
-    def __init__(self, k: KernelBuilder, op: AttentionOp, walks: Walks, shape: CpuShape, blocks: Dim) -> None:
+    def __init__(
+        self, k: KernelBuilder, op: AttentionOp, walks: Walks, tile: RegisterTile, lanes: int, blocks: Dim
+    ) -> None:
         k.keeps_names = True
-        self.k, self.op, self.walks, self.shape, self.blocks = k, op, walks, shape, blocks
+        self.k, self.op, self.walks, self.tile, self.blocks = k, op, walks, tile, blocks
+        self.lanes, self.width = lanes, tile.width(lanes)
         columns = op.columns
         assert isinstance(columns, int)
         self.columns = columns
-        self.pitch = ceil_div(op.keys, shape.width) * shape.width
+        self.pitch = ceil_div(op.keys, self.width) * self.width
         """Elements of a row of scores."""
 
     @property
     def scratch_elements(self) -> Dim:
         """The memory of a worker: keys, values, scores, and a factor for each row."""
-        return self.pitch * (self.op.depth + self.columns + self.shape.rows) + _FACTORS
+        return self.pitch * (self.op.depth + self.columns + self.tile.rows) + _FACTORS
 
     def write(self, scratch: SSAValue) -> None:
         """The whole kernel."""
@@ -75,7 +78,7 @@ class CpuFlashKernel:
 
     @kernel
     def _tasks(self, scratch: SSAValue) -> None:
-        op, shape, pitch = self.op, self.shape, self.pitch
+        op, rows, pitch = self.op, self.tile.rows, self.pitch
         count = product(op.batch) * self.blocks
         tasks = size("tasks", count)
         first, last = share(tasks)
@@ -86,13 +89,13 @@ class CpuFlashKernel:
             keys_at = own * size("slot_size", self.scratch_elements)
             values_at = keys_at + size("keys_size", pitch * op.depth)
             scores_at = values_at + size("values_size", pitch * self.columns)
-            factors_at = scores_at + size("scores_size", pitch * shape.rows)
+            factors_at = scores_at + size("scores_size", pitch * rows)
             places = Places(memory, keys_at, values_at, scores_at, factors_at)
             for head in range(first // blocks, ceil_div(last, blocks)):
                 batch = self._batch(head)
                 self._pack_keys(batch, places)
                 self._pack_values(batch, places)
-                tiles = ceil_div(op.queries, shape.rows)
+                tiles = ceil_div(op.queries, rows)
                 per_block = size("tiles_per_block", ceil_div(tiles, self.blocks))
                 before = head * blocks
                 low = max(first - before, 0) * per_block
@@ -114,7 +117,7 @@ class CpuFlashKernel:
     @kernel
     def _pack_keys(self, batch: Sequence[Index], places: Places) -> None:
         """Panels of keys, each `[depth, width]`: squares of `lanes` keys are transposed."""
-        walk, lanes, width, depth = self.walks.key, self.shape.lanes, self.shape.width, self.op.depth
+        walk, lanes, width, depth = self.walks.key, self.lanes, self.width, self.op.depth
         base, step = self.address(batch, walk), stride(walk.key)
         panel_size = size("panel_size", depth * width)
         for square in range(size("squares", ceil_div(self.op.keys, lanes))):
@@ -131,19 +134,19 @@ class CpuFlashKernel:
     @kernel
     def _pack_values(self, batch: Sequence[Index], places: Places) -> None:
         """Values as `[part, keys, width]`, the columns cut into parts of a tile's width."""
-        walk, shape = self.walks.values, self.shape
+        walk, width = self.walks.values, self.width
         base, step = self.address(batch, walk), stride(walk.key)
-        for part in static_range(self.columns // shape.width):
-            start = base + part * shape.width
+        for part in static_range(self.columns // width):
+            start = base + part * width
             to = self.part_of_values(places.values, part)
             for key in range(size("keys", self.op.keys)):
-                tile = load(walk.buffer(self.k), start + key * step, 0, (1, shape.vectors, shape.lanes))
-                row_at = to + key * shape.width
+                tile = load(walk.buffer(self.k), start + key * step, 0, (1, self.tile.vectors, self.lanes))
+                row_at = to + key * width
                 self._keep(tile, places.memory, row_at, 0, None)
 
     @kernel
     def _keep(self, tile: Value, memory: Value, to: Value, row_step: int, rows: Value | None) -> None:
-        kept = strided(memory, 1, row_step, self.shape.lanes, 1)
+        kept = strided(memory, 1, row_step, self.lanes, 1)
         for element, row, vector, lane in elements(tile, rows):
             kept[to, row, vector, lane] = element
 
@@ -151,7 +154,7 @@ class CpuFlashKernel:
 
     @kernel
     def _tile(self, batch: Sequence[Index], tile: Index, places: Places) -> None:
-        op, shape = self.op, self.shape
+        op, shape = self.op, self.tile
         query, is_whole = tile * shape.rows, isinstance(op.queries, int) and op.queries % shape.rows == 0
         rows = None if is_whole else value_of(min(size("queries", op.queries) - query, shape.rows))
         seen = self._seen(query + (shape.rows - 1 if rows is None else rows - 1))
@@ -172,7 +175,7 @@ class CpuFlashKernel:
     @kernel
     def _scores(self, batch: Sequence[Index], query: Index, rows: Value | None, seen: Value, places: Places) -> None:
         """Scores of all rows with the keys that some row sees."""
-        walk, width, depth = self.walks.query, self.shape.width, self.op.depth
+        walk, width, depth = self.walks.query, self.width, self.op.depth
         query_at = self.address(batch, walk) + query * stride(walk.query)
         row_step, step = stride(walk.query), stride(walk.depth)
         panel_size = size("panel_size", depth * width)
@@ -195,11 +198,11 @@ class CpuFlashKernel:
         self, accumulators: Value, batch: Sequence[Index], query: Index, key: Index, rows: Value | None, places: Places
     ) -> None:
         op, extras = self.op, self.walks.extras
-        is_whole = isinstance(op.keys, int) and op.keys % self.shape.width == 0
+        is_whole = isinstance(op.keys, int) and op.keys % self.width == 0
         valid = size("keys", op.keys) - key if extras and not is_whole else None
         scores = strided(places.memory, 1, size("pitch", self.pitch), 1, 1)
         for element, i, vector, lane in elements(accumulators, rows, valid):
-            at_query, at_key = query + i, key + vector * self.shape.lanes
+            at_query, at_key = query + i, key + vector * self.lanes
             more = [self._extra(walk, batch, at_query, at_key, lane) for walk in extras]
             position = [*batch, at_query, at_key + lane]
             score = finished(op.score, element, more, len(position), lambda axis: position[axis])
@@ -213,7 +216,7 @@ class CpuFlashKernel:
     @kernel
     def _weights(self, query: Index, row: Index, seen: Value, places: Places) -> None:
         """Exponentials in the place of a row's scores, and one over their sum; zeros for keys that do not count."""
-        lanes, memory = self.shape.lanes, strided(places.memory, 1, 1)
+        lanes, memory = self.lanes, strided(places.memory, 1, 1)
         row_at = places.scores + row * size("pitch", self.pitch)
         own = self._seen(query)
         largest = lane_reduction(ReduceKind.MAX, own, lanes, float("-inf"), lambda i: memory[row_at, i])
@@ -233,28 +236,28 @@ class CpuFlashKernel:
     @kernel
     def _results(self, batch: Sequence[Index], query: Index, rows: Value | None, seen: Value, places: Places) -> None:
         """Weights times values, times one over the sum of the weights."""
-        out, memory, shape = self.walks.out, places.memory, self.shape
+        out, memory, width = self.walks.out, places.memory, self.width
         pitch = size("pitch", self.pitch)
         bounds = None if self.op.last_key is None else (seen // _UNROLLED * _UNROLLED, seen)
         base = self.address(batch, out) + query * stride(out.query)
-        for part in static_range(self.columns // shape.width):
+        for part in static_range(self.columns // width):
             values_at = self.part_of_values(places.values, part)
 
             def add(accumulators: Value, key: Index, count: int) -> Value:
-                x_at, w_at = places.scores + key, values_at + key * shape.width
+                x_at, w_at = places.scores + key, values_at + key * width
                 return multiply_add(accumulators, memory, x_at, (pitch, 1), memory, w_at, count, rows)
 
             accumulators = self._sum_over("keys", self.op.keys, add, bounds)
-            out_at = base + part * shape.width
+            out_at = base + part * width
             for element, i, vector, lane in elements(accumulators, rows):
                 result = element * strided(memory, 1, 1)[places.factors, i]
-                strided(out.buffer(self.k), 1, stride(out.query), shape.lanes, 1)[out_at, i, vector, lane] = result
+                strided(out.buffer(self.k), 1, stride(out.query), self.lanes, 1)[out_at, i, vector, lane] = result
 
     @kernel
     def _sum_over(self, name: str, extent: Dim, add: Add, bounds: tuple[Value, Value] | None = None) -> Value:
         """A tile of accumulators: several steps at once, then what is left. `bounds` are the end of either."""
-        shape, tail = self.shape, bounds is not None or extent % _UNROLLED != 0
-        accumulators = fill(0.0, shape.rows, shape.vectors, shape.lanes)
+        shape, tail = self.tile, bounds is not None or extent % _UNROLLED != 0
+        accumulators = fill(0.0, shape.rows, shape.vectors, self.lanes)
         if bounds is None:
             bounds = size(f"whole_{name}", extent // _UNROLLED * _UNROLLED), size(name, extent)
         for k in range(0, bounds[0], _UNROLLED):
@@ -267,7 +270,7 @@ class CpuFlashKernel:
     @kernel
     def part_of_values(self, values: Value, part: int) -> Value:
         """Where the packed values of a part of the columns start."""
-        return values + size("part_size", self.pitch * self.shape.width) * part
+        return values + size("part_size", self.pitch * self.width) * part
 
     @kernel
     def address(self, batch: Sequence[Index], walk: Walk) -> Value:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
+from mlirt.kernels.lib.tile import RegisterTile
 
 # Rows by the number of vectors: with the factors they fit into the registers. With 16 of them they are by vector width.
 _ROWS_OF_32 = {4: 6, 3: 8, 2: 12, 1: 14}
@@ -15,28 +14,18 @@ _MANY_REGISTERS = 32
 _TASKS = 4
 
 
-@dataclass(frozen=True)
-class CpuShape:
-    """`rows` queries at a time, with `vectors` vectors of keys, and later of columns."""
+def tile_for(queries: Dim, columns: int, cpu: CpuDevice) -> RegisterTile | None:
+    """So many queries at a time, with vectors of keys, and later of columns: the vectors cover the columns of a head.
 
-    rows: int
-    vectors: int
-    lanes: int
-
-    @property
-    def width(self) -> int:
-        return self.vectors * self.lanes
-
-
-def shape_for(queries: Dim, columns: int, cpu: CpuDevice) -> CpuShape | None:
-    """The tile whose vectors cover the columns of a head; None where whole vectors do not."""
+    None where whole vectors do not.
+    """
     lanes = cpu.vector_bits // 32
     if columns % lanes:
         return None
     rows = _ROWS_OF_32 if cpu.registers >= _MANY_REGISTERS else _ROWS_OF_16[cpu.vector_bits]
     vectors = max(count for count in rows if columns // lanes % count == 0)
     most = queries if isinstance(queries, int) else rows[vectors]
-    return CpuShape(min(rows[vectors], max(1, most)), vectors, lanes)
+    return RegisterTile(min(rows[vectors], max(1, most)), vectors)
 
 
 def blocks_per_head(heads: Dim, row_tiles: Dim, threads: int) -> Dim:

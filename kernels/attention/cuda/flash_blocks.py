@@ -11,8 +11,7 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import BlockIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.attention.cuda.flash_scores import WarpShape
-from mlirt.kernels.attention.cuda.flash_shape import FlashWork
+from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 from mlirt.kernels.attention.cuda.flash_softmax import Range
 from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.walks import Walks
@@ -62,7 +61,7 @@ def heads_of(op: AttentionOp, lowering: Lowering) -> Heads:
     )
 
 
-def place_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape) -> tuple[Value, list[SSAValue]]:
+def place_of(k: KernelBuilder, op: AttentionOp, shape: QueryTile) -> tuple[Value, list[SSAValue]]:
     """The tile of queries and the batch entry of a block: tiles of one head after each other, as they share its keys.
 
     With causal attention long tiles come first, those of a few heads, so that no block is left alone in the end.
@@ -86,7 +85,7 @@ def place_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape) -> tuple[Value
     return tile, list(reversed(indices))
 
 
-def range_of(k: KernelBuilder, op: AttentionOp, shape: WarpShape, first: SSAValue) -> Range:
+def range_of(k: KernelBuilder, op: AttentionOp, shape: QueryTile, first: SSAValue) -> Range:
     """How many tiles of keys are not fully masked for a block's queries, and how many of these need no mask."""
     keys, offset = op.keys, op.last_key_offset()
     count, whole = k.size(ceil_div(keys, shape.keys)), k.size(keys // shape.keys)

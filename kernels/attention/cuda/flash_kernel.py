@@ -61,7 +61,7 @@ class FlashKernel(FlashSoftmax):
         self._start(loaders, place(0), 0)
         self._arrive()
         queries = self._queries()
-        results, largest, total = self.start(4 * self.shape.rows * 2 * self.column_steps)
+        results, largest, total = self.start(4 * self.shape.warp_rows * 2 * self.column_steps)
         for tile in range(tiles.count):
             self._arrive()
             following, stage = value_of(tile + 1), value_of(tile % STAGES)
@@ -94,17 +94,17 @@ class FlashKernel(FlashSoftmax):
         row = self.first_row + self.matrix % 2 * 8 + self.line8
         at = tile.at(self.k, 0, row, self.matrix // 2 * 8)
         starts = [at + _STEP * step for step in static_range(self.depth_steps)]
-        return [load_matrix(tile.buffer, start, self.shape.rows, 16 * tile.pitch) for start in starts]
+        return [load_matrix(tile.buffer, start, self.shape.warp_rows, 16 * tile.pitch) for start in starts]
 
     @kernel
     def _products(self, queries: Sequence[Value], stage: Value) -> Value:
         """Queries times keys."""
         tile, shape, columns = self.tiles.keys, self.flash_shape, self.flash_shape.keys // 8
         at = tile.at(self.k, stage, self.matrix // 2 * 8 + self.line8, self.matrix % 2 * 8)
-        accumulators = zeros(f32, 4 * shape.rows * columns)
+        accumulators = zeros(f32, 4 * shape.warp_rows * columns)
         for step, left in enumerate(queries):
             right = load_matrix(tile.buffer, at + _STEP * step, columns // 2, 16 * tile.pitch)
-            accumulators = mma(self.kind, accumulators, left, right, shape.rows, columns)
+            accumulators = mma(self.kind, accumulators, left, right, shape.warp_rows, columns)
         return accumulators
 
     @kernel
@@ -113,7 +113,7 @@ class FlashKernel(FlashSoftmax):
         tile, shape = self.tiles.values, self.flash_shape
         at = tile.at(self.k, stage[0], self.matrix % 2 * 8 + self.line8, self.matrix // 2 * 8)
         for step in static_range(shape.keys // _STEP):
-            left = emit(PackAccumulatorsOp(self.kind, weights, shape.rows, step))
+            left = emit(PackAccumulatorsOp(self.kind, weights, shape.warp_rows, step))
             right = load_matrix(tile.buffer, at + _STEP * step * tile.pitch, self.column_steps, _STEP, transpose=True)
-            results = mma(self.kind, results, left, right, shape.rows, 2 * self.column_steps)
+            results = mma(self.kind, results, left, right, shape.warp_rows, 2 * self.column_steps)
         return results

@@ -72,7 +72,7 @@ class ResultWriter:
         buffer = k.value(ReuseSharedOp(flash.tiles.keys.buffer, rows * pitch, f32))
         buffer.name_hint = "kept"
         kept = TileMemory(buffer, 0, rows, self.width, pitch)
-        own, columns = rows_of(count, flash.shape.rows), columns_of(count, flash.shape.rows)
+        own, columns = rows_of(count, flash.shape.warp_rows), columns_of(count, flash.shape.warp_rows)
         offsets = [8 * row * pitch + column for row, column in zip(own, columns, strict=True)]
         row = k.add(flash.first_row, k.div(flash.lane, 4))
         at = kept.at(k, 0, row, k.mul(k.rem(flash.lane, 4), 2))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log2
-from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, f32
@@ -14,6 +13,7 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import is_identity, yielded
 from mlirt.dialects.kernel.accumulators import columns_of
 from mlirt.dialects.symbolic import Dim
+from mlirt.kernels.attention.cuda.flash_shape import QueryTile
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -23,19 +23,6 @@ from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, 
 from mlirt.kernels.lib.language.words import extent, place, stride
 
 _LOG2_E = log2(2.718281828459045)
-
-
-class WarpShape(Protocol):
-    """What matters of a block's shape to one warp: `rows` times 16 of the block's queries, `keys` keys at a time."""
-
-    @property
-    def rows(self) -> int: ...
-
-    @property
-    def keys(self) -> int: ...
-
-    @property
-    def queries(self) -> int: ...
 
 
 class FlashScores:
@@ -48,7 +35,7 @@ class FlashScores:
         self,
         k: KernelBuilder,
         op: AttentionOp,
-        shape: WarpShape,
+        shape: QueryTile,
         extras: Sequence[Walk],
         batch: Sequence[SSAValue],
         first_query: Value,
@@ -63,7 +50,7 @@ class FlashScores:
 
     def _place(self, first_query: Value, lane: Value) -> None:
         """The queries of the thread's rows, and its first key in a tile."""
-        halves = [16 * row + 8 * half for row in range(self.shape.rows) for half in range(2)]
+        halves = [16 * row + 8 * half for row in range(self.shape.warp_rows) for half in range(2)]
         self.queries = _moved(first_query, halves)
         self.lane_key = _lane_key(lane)
 
@@ -85,7 +72,7 @@ class FlashScores:
         """The score of each product; one that is only scaled stays as it is, as `scale` does that."""
         if self.factor is not None:
             return products
-        rows, per_row = self.shape.rows, self.shape.keys // 4  # accumulators of a thread in one of its rows
+        rows, per_row = self.shape.warp_rows, self.shape.keys // 4  # accumulators of a thread in one of its rows
         keys = columns_of(per_row * 2 * rows, rows)
         first_key = self.first_key(tile)
         # The thread's elements of a row, two in each tile of 8 columns.

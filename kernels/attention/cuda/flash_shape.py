@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.kernels.lib.tile import Tile
 
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 # The part of a tile's time that does not grow with the width of the heads, and the width for which times were measured.
@@ -12,28 +13,40 @@ _FIXED, _WIDTH = 0.2, 64
 
 
 @dataclass(frozen=True)
-class FlashShape:
-    """Each of `warps` warps has `rows` times 16 queries; `keys` keys are in shared memory at a time."""
+class QueryTile(Tile):
+    """`rows` queries of a block by `columns` keys, which are in shared memory at a time."""
 
     warps: int
-    rows: int
-    keys: int
+    """Warps that multiply; each has rows of 16 queries."""
+
+    @property
+    def queries(self) -> int:
+        return self.rows
+
+    @property
+    def keys(self) -> int:
+        return self.columns
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows of 16 queries of a warp."""
+        return self.rows // (16 * self.warps)
+
+
+@dataclass(frozen=True)
+class FlashShape(QueryTile):
+    """The warps copy what they multiply."""
 
     @property
     def threads(self) -> int:
         return 32 * self.warps
 
     @property
-    def queries(self) -> int:
-        """Queries of a block."""
-        return 16 * self.rows * self.warps
-
-    @property
     def name(self) -> str:
-        return f"{self.queries}x{self.keys}w{self.warps}"
+        return f"{self.rows}x{self.columns}w{self.warps}"
 
 
-_SHAPES = (FlashShape(4, 2, 64), FlashShape(4, 1, 64), FlashShape(2, 1, 64), FlashShape(1, 1, 64))
+_SHAPES = (FlashShape(128, 64, 4), FlashShape(64, 64, 4), FlashShape(32, 64, 2), FlashShape(16, 64, 1))
 _MAX_ACCUMULATORS = 64  # of one thread, for a row of results
 _MAX_HEAD_SIZE = 128  # elements of a head
 
@@ -51,7 +64,7 @@ def shapes_for(depth: int, columns: int) -> tuple[FlashShape, ...]:
     if max(depth, columns) > _MAX_HEAD_SIZE or min(depth, columns) < 1:
         return ()
     wide = padded(max(depth, columns))
-    return tuple(shape for shape in _SHAPES if shape.rows * wide <= 2 * _MAX_ACCUMULATORS)
+    return tuple(shape for shape in _SHAPES if shape.warp_rows * wide <= 2 * _MAX_ACCUMULATORS)
 
 
 @dataclass(frozen=True)

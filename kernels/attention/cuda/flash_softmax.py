@@ -15,7 +15,8 @@ from mlirt.dialects.kernel.accumulators import ExponentialRowsOp, LimitColumnsOp
 from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.kernel.fragment import FillFragmentOp
 from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.kernels.attention.cuda.flash_scores import FlashScores, WarpShape
+from mlirt.kernels.attention.cuda.flash_scores import FlashScores
+from mlirt.kernels.attention.cuda.flash_shape import QueryTile
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
@@ -52,18 +53,18 @@ class FlashSoftmax(ABC):
     """What a warp does with its scores; each thread has elements of some rows of the warp."""
 
     def __init__(
-        self, k: KernelBuilder, shape: WarpShape, element: Attribute, thread: SSAValue, zero_masked: bool
+        self, k: KernelBuilder, shape: QueryTile, element: Attribute, thread: SSAValue, zero_masked: bool
     ) -> None:
         self.k, self.shape, self.zero_masked = k, shape, zero_masked
         self.kind = MmaKind.BF16 if isinstance(element, BFloat16Type) else MmaKind.F16
         self.lane = k.rem(thread, 32)
-        self.first_row = k.mul(k.div(thread, 32), 16 * shape.rows)
+        self.first_row = k.mul(k.div(thread, 32), 16 * shape.warp_rows)
         """The warp's first query, counted from the block's."""
 
     @property
     def rows(self) -> int:
         """The rows of which a thread has elements."""
-        return 2 * self.shape.rows
+        return 2 * self.shape.warp_rows
 
     @abstractmethod
     def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
@@ -83,7 +84,7 @@ class FlashSoftmax(ABC):
     def limited(self, score: Value, scores: FlashScores, tile: Value, tiles: Range) -> Value:
         """Scores with -inf for keys that do not count."""
         if tiles.limited_from is not None and tile >= tiles.limited_from:
-            score = emit(LimitColumnsOp(score, scores.first_key(tile), fragment(scores.limits()), self.shape.rows))
+            score = emit(LimitColumnsOp(score, scores.first_key(tile), fragment(scores.limits()), self.shape.warp_rows))
         return score
 
     def step(self, score: Value, carried: list[Value], scale: Value, stage: Stage) -> list[Value]:
@@ -97,20 +98,20 @@ class FlashSoftmax(ABC):
     def weigh(self, score: Value, largest: Value, total: Value, scale: Value) -> Weighed:
         """Exponentials of a tile of scores, and what they do to the running numbers of their rows."""
         rows = range(self.rows)
-        own = emit(ReduceRowsOp(ReduceKind.MAX, score, self.shape.rows))
+        own = emit(ReduceRowsOp(ReduceKind.MAX, score, self.shape.warp_rows))
         highest = [_largest(element_at(largest, row), element_at(own, row)) for row in rows]
         # 0 is subtracted as long as there is no score above -inf.
         shifts = [value_of(0.0 if one == float("-inf") else one) for one in highest]
         falls = [_exp2((element_at(largest, row) - shift) * scale) for row, shift in enumerate(shifts)]
-        weights = emit(ExponentialRowsOp(score, fragment(shifts), scale, self.shape.rows))
-        sums = emit(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.rows))
+        weights = emit(ExponentialRowsOp(score, fragment(shifts), scale, self.shape.warp_rows))
+        sums = emit(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.warp_rows))
         totals = [emit(math.FmaOp(element_at(total, row), falls[row], element_at(sums, row))) for row in rows]
         return Weighed(weights, falls, fragment(highest), fragment(totals))
 
     @kernel
     def scaled(self, results: Value, factors: Sequence[Value]) -> Value:
         """Results with each row times its factor."""
-        return emit(ScaleRowsOp(results, fragment(factors), self.shape.rows))
+        return emit(ScaleRowsOp(results, fragment(factors), self.shape.warp_rows))
 
     @kernel
     def normalized(self, results: Value, total: Value) -> Value:

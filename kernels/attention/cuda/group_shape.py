@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlirt.dialects.gpu_device import GpuDevice
-from mlirt.kernels.attention.cuda.flash_shape import FlashWork
+from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
@@ -14,31 +14,25 @@ _MAX_HEAD_SIZE = 128  # elements of a head
 
 
 @dataclass(frozen=True)
-class GroupShape:
-    """`groups` warpgroups with 64 queries each share `keys` keys at a time, of which `stages` tiles are on their way.
+class GroupShape(QueryTile):
+    """Warpgroups with 64 queries each share tiles of keys, of which `stages` are on their way.
 
     With `overlaps` a warpgroup starts the next product of queries and keys before it is done with the values of a tile,
     so that it computes exponentials while its matrix unit works.
     """
 
-    groups: int
-    keys: int
     stages: int
     overlaps: bool = False
 
-    @property
-    def warps(self) -> int:
-        """Warps that multiply."""
-        return 4 * self.groups
+    @staticmethod
+    def of(groups: int, keys: int, stages: int, *, overlaps: bool = False) -> GroupShape:
+        """So many warpgroups and keys."""
+        return GroupShape(64 * groups, keys, 4 * groups, stages, overlaps)
 
     @property
-    def rows(self) -> int:
-        """Rows of 16 queries of a warp."""
-        return 1
-
-    @property
-    def queries(self) -> int:
-        return 64 * self.groups
+    def groups(self) -> int:
+        """Warpgroups that multiply."""
+        return self.warps // 4
 
     @property
     def threads(self) -> int:
@@ -68,12 +62,12 @@ def lines(width: int) -> int:
 
 
 _SHAPES = (
-    GroupShape(1, 128, 2),
-    GroupShape(2, 128, 2),
-    GroupShape(3, 128, 2),
-    GroupShape(2, 64, 3),
-    GroupShape(2, 128, 3, overlaps=True),
-    GroupShape(2, 64, 4, overlaps=True),
+    GroupShape.of(1, 128, 2),
+    GroupShape.of(2, 128, 2),
+    GroupShape.of(3, 128, 2),
+    GroupShape.of(2, 64, 3),
+    GroupShape.of(2, 128, 3, overlaps=True),
+    GroupShape.of(2, 64, 4, overlaps=True),
 )
 
 

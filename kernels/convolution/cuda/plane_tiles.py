@@ -25,6 +25,7 @@ from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise, large_extras, scalar_operations
 from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.lib.tile import Tile
 
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
@@ -42,21 +43,19 @@ _ACCESS = 128  # bytes of shared memory or of the first-level cache in a cycle
 
 
 @dataclass(frozen=True)
-class PlaneTile:
-    """`rows[0]` x `rows[1]` rows of `width` pixels for `channels` output channels: what a block computes."""
+class PlaneTile(Tile):
+    """`rows` pixels, in `extents[0]` x `extents[1]` lines, by `columns` output channels: what a block computes."""
 
-    width: int
-    channels: int
-    rows: tuple[int, int]
+    extents: tuple[int, int]
+
+    @property
+    def width(self) -> int:
+        """Pixels of a line."""
+        return self.rows // prod(self.extents)
 
     @property
     def name(self) -> str:
-        return f"{self.width}x{self.channels}"
-
-    @property
-    def tiles(self) -> int:
-        """Of output channels."""
-        return self.channels // ROWS
+        return f"{self.width}x{self.columns}"
 
     def lines(self, op: ConvolutionOp) -> PlaneLines:
         """The lines of a convolution's input that a tile needs."""
@@ -64,7 +63,7 @@ class PlaneTile:
         taps, (strides, dilations, _, _) = dims(op.kernel.type)[SPATIAL:], zip(*op.spatial(), strict=True)
         one = (1,) * missing
         assert isinstance(channels, int)
-        return PlaneLines(channels, (*one, *taps), (*one, *strides), (*one, *dilations), self.width, self.rows)  # pyright: ignore[reportArgumentType]
+        return PlaneLines(channels, (*one, *taps), (*one, *strides), (*one, *dilations), self.width, self.extents)  # pyright: ignore[reportArgumentType]
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -76,7 +75,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     found = [tile for tile in _tiles(op, lowering) if tile.name == lowering.choice(op)]
     if not found:
         return False
-    PlaneProduct(op, found[0].lines(op), found[0].tiles, lowering).write()
+    PlaneProduct(op, found[0].lines(op), found[0].columns // ROWS, lowering).write()
     return True
 
 
@@ -89,9 +88,9 @@ def _tiles(op: ConvolutionOp, lowering: Lowering) -> Iterator[PlaneTile]:
     tiles = min(_MAX_TILES, -(-count // ROWS))
     for width in (_WIDE, _NARROW):
         rows = WARPS * _WIDE // width
-        tile = PlaneTile(width, tiles * ROWS, (2, rows // 2) if is_volume else (1, rows))
+        tile = PlaneTile(rows * width, tiles * ROWS, (2, rows // 2) if is_volume else (1, rows))
         lines = tile.lines(op)
-        shared = (lines.lines + lines.zero_lines) * LINE * 2 + ROWS * (rows * width + COLUMNS) * 4
+        shared = (lines.lines + lines.zero_lines) * LINE * 2 + ROWS * (tile.rows + COLUMNS) * 4
         fits = shared <= lowering.target.gpu.shared_bytes_of(RESIDENT) and lines.zero_lines <= WARPS * WARP
         if fits and lines.steps <= _MAX_STEPS:
             yield tile
@@ -117,14 +116,14 @@ def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _microseconds(op: ConvolutionOp, tile: PlaneTile, lowering: Lowering) -> float:
     known, device, lines = typical_values(lowering.block), lowering.target.gpu, tile.lines(op)
     batch, count, *spatial = (typical(size, known) for size in dims(op.output.type))
-    own = [*tile.rows, tile.width][3 - len(spatial) :]
+    own = [*tile.extents, tile.width][3 - len(spatial) :]
     pixels = batch * prod(-(-size // one) for size, one in zip(spatial, own, strict=True))
-    blocks = pixels * -(-count // tile.channels)
+    blocks = pixels * -(-count // tile.columns)
     each = max(1.0, blocks / device.processors)
     steps = lines.slabs * lines.steps
-    products = steps * tile.channels * WARPS * _WIDE * 2 * LINE / (device.tiles.halves * _REACHED)
-    reads = steps * WARPS * (2 * _WIDE * LINE * 2 + tile.channels * 2 * LINE * 2) / _ACCESS
-    results = tile.channels * WARPS * _WIDE / 128 * (_KEPT + device.boxes.operation * scalar_operations(op))
+    products = steps * tile.columns * WARPS * _WIDE * 2 * LINE / (device.tiles.halves * _REACHED)
+    reads = steps * WARPS * (2 * _WIDE * LINE * 2 + tile.columns * 2 * LINE * 2) / _ACCESS
+    results = tile.columns * WARPS * _WIDE / 128 * (_KEPT + device.boxes.operation * scalar_operations(op))
     filled = lines.slabs * lines.lines * _LINE
     multiplied, others = max(products, reads), filled + results
     both = max(multiplied, others) + device.boxes.no_overlap * min(multiplied, others)

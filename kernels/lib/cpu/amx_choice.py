@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.kernel.amx import MAX_PIXELS, REGISTERS, ROW_BYTES
+from mlirt.kernels.lib.tile import Tile
 
 
 @dataclass(frozen=True)
-class MatrixTile:
+class MatrixTile(Tile):
     """`rows` registers of `pixels` pixels by `columns` registers of 16 channels."""
 
-    rows: int
-    columns: int
     pixels: int
 
     @property

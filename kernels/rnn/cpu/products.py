@@ -128,7 +128,7 @@ class Products:
 
     @kernel
     def _put(self, accumulators: Value, first: Value, panel: Value, rows: Value | None) -> None:
-        tile, unit = self.tile, panel * (self.tile.blocks * self.tile.lanes)
+        tile, unit = self.tile, panel * self.tile.width(self.tile.lanes)
         row_step, gate_step, _ = self.accumulators.steps
         target = strided(self.accumulators.memory, row_step, row_step, gate_step, 1, tile.lanes, 1)
         for element, row, vector, lane in elements(accumulators, rows):

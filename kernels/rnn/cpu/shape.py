@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlirt.kernels.lib.tile import RegisterTile
+
 _MIN_ACCUMULATORS = 8  # sums that hide the time of a multiplication
 _MAX_ROWS = 8
 
 
 @dataclass(frozen=True)
-class RecurrentTile:
+class RecurrentTile(RegisterTile):
     """`rows` sequences by `blocks` blocks of `lanes` hidden units, of which each has a vector per gate."""
 
-    rows: int
-    blocks: int
     lanes: int
     units: int
 
@@ -28,9 +28,9 @@ class RecurrentTile:
         return -(-self.all_blocks // self.blocks)
 
     @property
-    def width(self) -> int:
+    def padded_units(self) -> int:
         """Hidden units of all panels."""
-        return self.panels * self.blocks * self.lanes
+        return self.panels * self.width(self.lanes)
 
 
 def tile_for(sequences: int | None, units: int, gates: int, lanes: int, workers: int) -> RecurrentTile:

@@ -77,7 +77,7 @@ class _Steps(TiledLayer):
     def _kernel(self, write: Callable[[], None]) -> LaunchOp:
         """A launch of a new kernel."""
         self._sizes = {}
-        width = max(tile.width for tile in self.tiles)
+        width = max(tile.padded_units for tile in self.tiles)
         self.states = [self._scratch([self.batch, width], f"state_{number}") for number in range(len(self.op.initial))]
         self.work = self._scratch([self.batch, width], "work") if self.op.has_reset else None
         build(self.k, write)
@@ -98,7 +98,7 @@ class _Steps(TiledLayer):
         assert recurrent is not None
         tile, count, start = self.tiles[part], self.gates[part], sum(self.gates[:part])
         weights = self.k.weights(packed(recurrent[:, start : start + count], tile), "recurrent")
-        accumulators = self._scratch([self.batch, count, tile.width], f"sums_{part}")
+        accumulators = self._scratch([self.batch, count, tile.padded_units], f"sums_{part}")
         return Products(self.k, tile, weights, count, accumulators, self.batch)
 
     # The kernels.
@@ -153,7 +153,7 @@ class _Steps(TiledLayer):
     # What they consist of.
 
     def _sum(self, part: int, gate: int, at: Place) -> Value:
-        shape = [self.batch, self.gates[part], self.tiles[part].width]
+        shape = [self.batch, self.gates[part], self.tiles[part].padded_units]
         return self._scratch(shape, f"sums_{part}")[at.n, gate, at.unit]
 
     @contextmanager
@@ -167,8 +167,8 @@ class _Steps(TiledLayer):
         with tasks(*extents).enter() as (group, panel):
             first = k.mul(group, self.rows)
             rows = k.min(k.sub(batch, first), self.rows)
-            start = k.mul(panel, tile.blocks * tile.lanes)
-            self.span = (start, k.min(k.sub(units, start), tile.blocks * tile.lanes))
+            start = k.mul(panel, tile.width(tile.lanes))
+            self.span = (start, k.min(k.sub(units, start), tile.width(tile.lanes)))
             yield first, rows, panel
             self.span = None
 

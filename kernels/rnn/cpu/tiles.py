@@ -71,7 +71,7 @@ class TiledLayer:
 
     def write(self) -> None:
         op, k = self.op, self.k
-        width = max(tile.width for tile in self.tiles)
+        width = max(tile.padded_units for tile in self.tiles)
         self.states = [self._scratch([self.batch, width], f"state_{number}") for number in range(len(op.initial))]
         self.work = self._scratch([self.batch, width], "work") if op.has_reset else None
         recurrent = self.lowering.constant_array(op.recurrent)
@@ -96,7 +96,9 @@ class TiledLayer:
         for tile, count in zip(self.tiles, self.gates, strict=True):
             weights = self.k.weights(packed(recurrent[:, start : start + count], tile, word), "recurrent")
             element = f32 if word == 1 else i32
-            accumulators = Scratch.of(self.k, self.lowering, [self.batch, count, tile.width], "accumulators", element)
+            accumulators = Scratch.of(
+                self.k, self.lowering, [self.batch, count, tile.padded_units], "accumulators", element
+            )
             found.append(Products(self.k, tile, weights, count, accumulators, self.batch, word))
             start += count
         return found

@@ -16,7 +16,7 @@ from mlirt.dialects.context import RtContext
 from mlirt.dialects.device_files import cpu_device
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
-from mlirt.kernels.attention.cpu.shape import blocks_per_head, shape_for
+from mlirt.kernels.attention.cpu.shape import blocks_per_head, tile_for
 from mlirt.passes.pipeline import check_ir, run_passes
 
 FITTING = {name: replace(case, element="f32") for name, case in SMALL.items() if case.columns % 16 == 0}
@@ -61,14 +61,14 @@ def test_others_go_another_way(element: str) -> None:
     assert "attention" not in kernels(lowered(module, context, 512))
 
 
-def test_shapes() -> None:
-    assert shape_for(100, 24, cpu_device("cpu-avx512")) is None
+def test_tiles() -> None:
+    assert tile_for(100, 24, cpu_device("cpu-avx512")) is None
     for name, registers in (("cpu-128", 16), ("cpu-avx2", 16), ("cpu-avx512", 32), ("cpu-neoverse-v1", 32)):
         for columns in (16, 32, 48, 64, 96, 128):
-            shape = shape_for(100, columns, cpu_device(name))
-            assert shape is not None
-            assert columns % shape.width == 0
+            tile = tile_for(100, columns, cpu_device(name))
+            assert tile is not None
+            assert columns % tile.width(cpu_device(name).vector_bits // 32) == 0
             # Accumulators, one vector of each column, and a factor.
-            assert registers // 2 <= shape.rows * shape.vectors + shape.vectors + 1 <= registers
+            assert registers // 2 <= tile.rows * tile.vectors + tile.vectors + 1 <= registers
     assert blocks_per_head(2, 100, 2) == 4
     assert blocks_per_head(96, 100, 2) == 1

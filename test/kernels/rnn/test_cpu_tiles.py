@@ -87,12 +87,12 @@ def test_sequences_that_only_the_run_counts() -> None:
 def test_accumulators_fit_into_registers(sequences: int | None, units: int, gates: int, lanes: int) -> None:
     tile = tile_for(sequences, units, gates, lanes, workers=2)
     assert tile.rows * tile.blocks * gates <= (24 if lanes == 16 else 12)
-    assert tile.width >= units
+    assert tile.padded_units >= units
 
 
 def test_packed_weights() -> None:
     recurrent = np.arange(3 * 2 * 3, dtype=np.float32).reshape(3, 2, 3)
-    got = packed(recurrent, RecurrentTile(rows=1, blocks=1, lanes=2, units=3)).reshape(2, 3, 1, 2, 2)
+    got = packed(recurrent, RecurrentTile(rows=1, columns=1, lanes=2, units=3)).reshape(2, 3, 1, 2, 2)
     np.testing.assert_array_equal(got[0, :, 0], recurrent[:, :, :2])
     np.testing.assert_array_equal(got[1, :, 0, :, 0], recurrent[:, :, 2])
     np.testing.assert_array_equal(got[1, :, 0, :, 1], 0)
