@@ -100,6 +100,35 @@ def test_groups_of_rows_of_tiles_are_taken_column_by_column(
     assert ("height" in source.text) == divides
 
 
+BIASED = """
+func.func @main(%x: tensor<1024x256xf16>, %b: tensor<768xf16>) -> tensor<1024x768xf16> {
+  %w = trt.constant {value = dense<0.5> : tensor<256x768xf16>} : tensor<256x768xf16>
+  %y = fused.matmul %x, %w, %b {fused.tactic = "cuda_wgmma:CHOICE", access = [#fused.access<["d1"]>]}
+      : (tensor<1024x256xf16>, tensor<256x768xf16>, tensor<768xf16>) -> tensor<1024x768xf16> {
+  ^bb0(%sum: f32, %bias: f16):
+    %wide = arith.extf %bias : f16 to f32
+    %biased = arith.addf %sum, %wide : f32
+    %zero = arith.constant 0.0 : f32
+    %above = arith.maximumf %biased, %zero : f32
+    %result = arith.truncf %above : f32 to f16
+    fused.yield %result : f16
+  }
+  func.return %y : tensor<1024x768xf16>
+}
+"""
+
+
+@pytest.mark.parametrize("choice", ["128x192s5", "128x128s6", "128x64s4d", "64x128s9t", "64x64s13t3"])
+def test_the_text_of_a_product_is_a_page(choice: str) -> None:
+    """The pipeline state advances in two lines, and the columns of a thread are distances from its first one."""
+    module, context = parse_module(BIASED.replace("CHOICE", choice))
+    run_passes(module, context, "convert-fused-to-kernel{target=cuda},map-parallel-to-threads,canonicalize-kernels")
+    (source,) = sources_of(module).values()
+    assert len(source.text.splitlines()) < 90
+    assert "next_stage" not in source.text
+    assert " column_1 = " not in source.text
+
+
 @pytest.mark.parametrize("depth", [0, 16])
 @pytest.mark.parametrize("choice", ["64x64s2", "128x64s2", "64x64s2c2", "64x64s3t"])
 def test_a_sum_may_have_no_terms(choice: str, depth: int) -> None:

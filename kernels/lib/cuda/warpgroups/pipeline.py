@@ -46,9 +46,8 @@ class Pipeline:
     @kernel
     def advance(self, stage: Index, parity: Index) -> tuple[Index, Index]:
         """The stage after this one; behind the last one comes the first one with the other parity."""
-        next_stage = stage + 1
-        wraps = next_stage == self.tile.stages
-        return 0 if wraps else next_stage, 1 - parity if wraps else parity
+        wraps = stage == self.tile.stages - 1
+        return 0 if wraps else stage + 1, 1 - parity if wraps else parity
 
     def slot(self, stage: Index, operand: Source) -> Slot:
         """Where an operand's tile of a stage goes."""

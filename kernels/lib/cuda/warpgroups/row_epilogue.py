@@ -88,6 +88,14 @@ class ResultShape:
         return Nest.of([self.groups, *rows, own], split)
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of the result: the first one of a thread, and how many columns it is behind that."""
+
+    first: Value
+    distance: int = 0
+
+
 def is_joined(op: ProductOp, shape: ResultShape, lowering: Lowering) -> bool:
     """Whether the columns of a result can be walked through as one dimension."""
     nest = shape.nest(op, lowering)
@@ -184,7 +192,7 @@ class RowEpilogue:
         # The first argument of the region is the sum.
         vectors = [1 + number for number in self.extras if self.operands[number].steps[-1] != 0]
         self.region, self.floats = with_floats(self.region, vectors)
-        self._loaded: dict[tuple[int, Value], Value] = {}
+        self._loaded: dict[tuple[int, Column], Value] = {}
 
     def _together(self, one: Affine, lowering: Lowering) -> dict[str, Any]:
         """How many columns of a thread lie side by side and so aligned that one access has them, for the ops."""
@@ -202,12 +210,12 @@ class RowEpilogue:
         return [*(split(batch, entries) if entries else []), *(split(row, rows) if rows else [])]
 
     @kernel
-    def valid(self, column: Value) -> Index:
+    def valid(self, column: Column) -> Index:
         """How many of a thread's columns from `column` on exist: whole groups, and a part of the next one.
 
         Columns of a known number that groups divide end with a whole group.
         """
-        left, group = max(extent(self.columns) - column, 0), QUAD * self.width
+        left, group = max(extent(self.columns) - (column.first + column.distance), 0), QUAD * self.width
         if isinstance(self.columns, int) and self.columns % self.width == 0:
             return ceil_div(left, group) * self.width
         return left // group * self.width + min(left % group, self.width)
@@ -235,7 +243,7 @@ class RowEpilogue:
         memory = MappedMemory(place.buffer, element, offset, (*self.extents, self.columns), one.steps)
         return memory if memory.fits() and self.width * size == _PIECE else None
 
-    def read(self, number: int, count: int, at: Sequence[Value], column: Value, valid: Index | None) -> Value:
+    def read(self, number: int, count: int, at: Sequence[Value], column: Column, valid: Index | None) -> Value:
         """An extra operand of `count` results of a row, from `column` on: `valid` of them exist (None: all).
 
         What is the same in all rows is loaded once.
@@ -249,7 +257,7 @@ class RowEpilogue:
         return value
 
     @kernel
-    def _load(self, number: int, count: int, at: Sequence[Value], column: Value, valid: Index | None) -> Value:
+    def _load(self, number: int, count: int, at: Sequence[Value], column: Column, valid: Index | None) -> Value:
         if self.operands[number].steps[-1] == 0:
             return value_of(self.pointers[number])[self._index(number, at, column)]
         return load_fragment(self.pointers[number], self._index(number, at, column), self._access(number, count, valid))
@@ -259,7 +267,7 @@ class RowEpilogue:
         accumulators: Value,
         extras: Sequence[Value],
         at: Sequence[Value],
-        column: Value,
+        column: Column,
         valid: Index | None,
         is_row: bool | None,
     ) -> None:
@@ -277,9 +285,10 @@ class RowEpilogue:
             valid = count_where(is_row, count if valid is None else valid)
         store_fragment(result, self.pointers[-1], self._index(-1, at, column), self._access(-1, count, valid))
 
-    def _index(self, number: int, at: Sequence[Value], column: Value) -> Value:
-        k, index = self.k, place(0)
-        for one, step in zip([*at, column], self.operands[number].steps, strict=True):
+    def _index(self, number: int, at: Sequence[Value], column: Column) -> Value:
+        """The distance within a row comes last, so that all columns of a thread share the rest."""
+        k, index, steps = self.k, place(0), self.operands[number].steps
+        for one, step in zip([*at, column.first, column.distance], [*steps, steps[-1]], strict=True):
             if step != 0:
                 index = k.add(index, k.mul(one, k.stride(step)))
         return index

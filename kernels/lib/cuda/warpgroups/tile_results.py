@@ -20,7 +20,7 @@ from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.extra_tiles import ExtraTiles, SlotUse
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
-from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import QUAD, WIDTH, RowEpilogue
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import QUAD, WIDTH, Column, RowEpilogue
 from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import part_of
@@ -42,7 +42,7 @@ class Piece:
     first: int
     count: int
     at: list[Value]
-    column: Value
+    column: Column
     valid: Index | None
     is_row: bool | None
     extras: tuple[tuple[int, Value], ...] = ()
@@ -96,7 +96,7 @@ class TileResults:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
         self.places = places or _RowsInOrder(k, tile, sizes)
         self._of_rows: SSAValue | None = None  # the column from which on all rows share what they read
-        self._columns: dict[int, Value] = {}  # those of a thread's pieces then, by their first sum
+        self._first: Value | None = None  # the first one of a thread then
         self.width = epilogue.width
         self.joined = 2 if in_fragment_order else self.width
         length, self.ahead = _PIECES[min(most for most in _PIECES if tile.columns <= most)]
@@ -140,15 +140,15 @@ class TileResults:
     def prepare(self, thread: Value, column: Value) -> None:
         """Read what all rows share, once for all tiles that begin with a column."""
         epilogue, own = self.epilogue, column + thread % QUAD * self.width
-        self._share(column, {first: own + self._place_of(first) for first in self._firsts})
+        self._share(column, own)
         for first in self._firsts:
-            here = self._columns[first]
+            here = Column(own, self._place_of(first))
             at, valid = [place(0)] * len(epilogue.extents), self._valid(here)
             for number in filter(epilogue.is_fixed, epilogue.extras):
                 epilogue.read(number, self._count(first), at, here, valid)
 
-    def _share(self, column: Value, columns: dict[int, Value]) -> None:
-        self._of_rows, self._columns = column, columns
+    def _share(self, column: Value, own: Value) -> None:
+        self._of_rows, self._first = column, own
 
     @property
     def _firsts(self) -> list[int]:
@@ -171,7 +171,10 @@ class TileResults:
             use = copied.use(tile)
             start = copied.place(use, group, thread)
         row = group * ROWS + (thread // WARP % 4 * 16 + thread % WARP // QUAD)
-        column = work.column + thread % QUAD * self.width
+        if self._first is not None and self._of_rows is work.column:
+            column = self._first
+        else:
+            column = work.column + thread % QUAD * self.width
         halves = [self._half(work, row + 8 * half) for half in static_range(2)]
         pieces = list[Piece]()
         for first in self._firsts:
@@ -182,16 +185,12 @@ class TileResults:
         self, work: Work, halves: Sequence[tuple[list[Value], bool | None]], column: Value, first: int
     ) -> list[Piece]:
         """Those of both rows of a thread that begin with a sum of its first row."""
-        here = self._columns[first] if self._of_rows is work.column else self._column(column, first)
+        here = Column(column, self._place_of(first))
         valid, second = self._valid(here), self.tile.columns // 4
         return [
             Piece(half * second + first, self._count(first), at, here, valid, is_row)
             for half, (at, is_row) in enumerate(halves)
         ]
-
-    @kernel
-    def _column(self, column: Value, first: int) -> Value:
-        return column + self._place_of(first)
 
     def _half(self, work: Work, row: Value) -> tuple[list[Value], bool | None]:
         """Where a row of a tile is in the result, and whether it is there (None: always)."""
@@ -225,10 +224,10 @@ class TileResults:
     def write_row(self, accumulators: Value, row: Value, column: Value, batch: Value) -> None:
         """The results of neighbouring columns of a row."""
         at, is_row = self._half(Work(row, column, batch), place(0))
-        piece = Piece(0, self.width, at, column, self._valid(column), is_row)
+        piece = Piece(0, self.width, at, Column(column), self._valid(Column(column)), is_row)
         self._write(accumulators, self._read(piece, self.epilogue.extras))
 
-    def _valid(self, column: Value) -> Index | None:
+    def _valid(self, column: Column) -> Index | None:
         return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
 
     def _read(self, piece: Piece, wanted: Collection[int]) -> Piece:
