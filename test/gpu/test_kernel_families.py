@@ -236,6 +236,8 @@ PLANE_TILES = {
     "16x32": Problem((3, 3, 12, 32, 30), (24, 3, 3, 3, 3)),
     "16x64": Problem((3, 40, 31, 35), (130, 40, 3, 3), pre=(1,), post=(1,), residual=True),
     "32x16": Problem((2, 1, 224, 224), (16, 1, 7, 7), (2,), pre=(3,), post=(3,)),
+    "32x32": Problem((3, 40, 17, 45), (40, 50, 4, 4), (2,), pre=(1,), post=(1,), transposed=True, residual=True),
+    "16x16": Problem((2, 24, 3, 14, 33), (24, 16, 3, 3, 3), (2,), pre=(1,), post=(0,), transposed=True),
 }
 
 

@@ -19,6 +19,7 @@ from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.wgmma import pads_with_zeros
+from mlirt.kernels.lib.cuda.tiles.interleaved_lines import InterleavedAxis, InterleavedLines
 from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
 from mlirt.kernels.lib.cuda.tiles.plane_product import CHANNEL, RESIDENT, SPATIAL, PlaneProduct
 from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
@@ -44,7 +45,10 @@ _ACCESS = 128  # bytes of shared memory or of the first-level cache in a cycle
 
 @dataclass(frozen=True)
 class PlaneTile(Tile):
-    """`rows` pixels, in `extents[0]` x `extents[1]` lines, by `columns` output channels: what a block computes."""
+    """`rows` pixels, in `extents[0]` x `extents[1]` lines, by `columns` output channels: what a block computes.
+
+    Of a deconvolution these are pixels of the input, each with results for all remainders of its strides.
+    """
 
     extents: tuple[int, int]
 
@@ -60,10 +64,14 @@ class PlaneTile(Tile):
     def lines(self, op: ConvolutionOp) -> PlaneLines:
         """The lines of a convolution's input that a tile needs."""
         missing, channels = 3 - len(op.spatial()), dims(op.input.type)[CHANNEL]
-        taps, (strides, dilations, _, _) = dims(op.kernel.type)[SPATIAL:], zip(*op.spatial(), strict=True)
-        one = (1,) * missing
+        taps, (strides, dilations, padding, _) = dims(op.kernel.type)[SPATIAL:], zip(*op.spatial(), strict=True)
         assert isinstance(channels, int)
-        return PlaneLines(channels, (*one, *taps), (*one, *strides), (*one, *dilations), self.width, self.extents)  # pyright: ignore[reportArgumentType]
+        if op.transposed.value.data:
+            axes = [InterleavedAxis(*each) for each in zip(strides, dilations, taps, padding, strict=True)]  # pyright: ignore[reportArgumentType]
+            return InterleavedLines.of(axes, channels, self.width, self.extents, _MAX_STEPS)
+        one, none = (1,) * missing, (0,) * missing
+        window = (*one, *taps), (*one, *strides), (*one, *dilations), (*none, *padding)
+        return PlaneLines(channels, *window, self.width, self.extents)  # pyright: ignore[reportArgumentType]
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -83,17 +91,23 @@ def _tiles(op: ConvolutionOp, lowering: Lowering) -> Iterator[PlaneTile]:
     """Those that fit; none where the tactic does not apply."""
     if not _applies(op, lowering):
         return
-    is_volume, count = len(op.spatial()) == 3, dims(op.kernel.type)[0]
+    is_volume, count = len(op.spatial()) == 3, dims(op.output.type)[CHANNEL]
     assert isinstance(count, int)
-    tiles = min(_MAX_TILES, -(-count // ROWS))
+    side = _side(op)
+    tiles = min(_MAX_TILES // side, -(-count // ROWS))
     for width in (_WIDE, _NARROW):
         rows = WARPS * _WIDE // width
         tile = PlaneTile(rows * width, tiles * ROWS, (2, rows // 2) if is_volume else (1, rows))
         lines = tile.lines(op)
-        shared = (lines.lines + lines.zero_lines) * LINE * 2 + ROWS * (tile.rows + COLUMNS) * 4
+        shared = (lines.lines + lines.zero_lines) * LINE * 2 + ROWS * (tile.rows + COLUMNS) * side * 4
         fits = shared <= lowering.target.gpu.shared_bytes_of(RESIDENT) and lines.zero_lines <= WARPS * WARP
         if fits and lines.steps <= _MAX_STEPS:
             yield tile
+
+
+def _side(op: ConvolutionOp) -> int:
+    """How many results of a row a pixel of the tile has."""
+    return op.spatial()[-1][0] if op.transposed.value.data else 1
 
 
 def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -101,13 +115,16 @@ def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
     last = rank(op.output.type) - 1
     if not multiplies_halves(element, lowering.target) or element_of(op.input.type) not in (element, f32):
         return False
-    plain = not op.transposed.value.data and op.groups.value.data == 1 and last in (3, 4) and pads_with_zeros(op)
+    plain = op.groups.value.data == 1 and last in (3, 4) and pads_with_zeros(op)
     if weights is None or not plain or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
         return False
     steps = [lowering.placements[value].strides[last] for value in (op.input, op.output)]
+    count = dims(op.output.type)[CHANNEL]
+    if not isinstance(count, int) or count < _MIN_CHANNELS or _side(op) > _MAX_TILES:
+        return False
     spatial = [*dims(op.input.type)[SPATIAL:], *dims(op.output.type)[SPATIAL:], *dims(op.kernel.type)]
     sizes = all(isinstance(size, int) and size > 0 for size in [*spatial, dims(op.input.type)[CHANNEL]])
-    if steps != [1, 1] or not sizes or weights.shape[0] < _MIN_CHANNELS:
+    if steps != [1, 1] or not sizes:
         return False
     pixels = dims(op.output.type)[0] * product(dims(op.output.type)[SPATIAL:])
     return typical(pixels, typical_values(lowering.block)) >= _MIN_PIXELS
@@ -117,20 +134,22 @@ def _microseconds(op: ConvolutionOp, tile: PlaneTile, lowering: Lowering) -> flo
     known, device, lines = typical_values(lowering.block), lowering.target.gpu, tile.lines(op)
     batch, count, *spatial = (typical(size, known) for size in dims(op.output.type))
     own = [*tile.extents, tile.width][3 - len(spatial) :]
+    spatial = [-(-size // each) for size, each in zip(spatial, lines.interleave[3 - len(spatial) :], strict=True)]
     pixels = batch * prod(-(-size // one) for size, one in zip(spatial, own, strict=True))
     blocks = pixels * -(-count // tile.columns)
     each = max(1.0, blocks / device.processors)
     steps = lines.slabs * lines.steps
     products = steps * tile.columns * WARPS * _WIDE * 2 * LINE / (device.tiles.halves * _REACHED)
     reads = steps * WARPS * (2 * _WIDE * LINE * 2 + tile.columns * 2 * LINE * 2) / _ACCESS
-    results = tile.columns * WARPS * _WIDE / 128 * (_KEPT + device.boxes.operation * scalar_operations(op))
-    filled = lines.slabs * lines.lines * _LINE
+    each_result = _KEPT + device.boxes.operation * scalar_operations(op)
+    results = prod(lines.interleave) * tile.columns * WARPS * _WIDE / 128 * each_result
+    filled = lines.fills * lines.lines * _LINE
     multiplied, others = max(products, reads), filled + results
     both = max(multiplied, others) + device.boxes.no_overlap * min(multiplied, others)
     busy = each * both + _START
     computed = busy / device.tiles.cycles_per_microsecond
     width = byte_width(element_of(op.input.type))
-    passed = blocks * lines.slabs * lines.lines * lines.fold * min(lines.part, lines.channels) * width
+    passed = blocks * lines.fills * lines.lines * lines.fold * min(lines.part, lines.channels) * width
     far = typical(stored_bytes(op.input.type) + (1 + large_extras(op)) * stored_bytes(op.output.type), known)
     moved = max(
         far / device.rows.read_bytes,

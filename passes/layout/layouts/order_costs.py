@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -35,6 +36,9 @@ _RATES_WITHOUT_WARPGROUPS = {**_RATES, 1: (0.04e8, 0.04e8), 2: (0.35e8, 0.8e8)}
 _HALF = 2
 _LARGE_RESULT = 1 << 21  # elements: smaller ones have kernels that read planes and write channels innermost at once
 _FILLED_ROWS = 0.5  # of what is multiplied, where rows of a few channels are filled up
+_REMAINDERS = 1.9e8  # operations of a deconvolution of halves from planes to planes, whose results interleave
+_PLACES = 16  # sides of its tiles, in pixels of the input
+_MAX_STRIDE, _MAX_TAPS = 4, 128  # of such a deconvolution
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 _MIN_RESULTS = 8  # of a group
@@ -127,7 +131,23 @@ class Costs:
             return traffic + work / plain + self._planes_of_few(op), traffic + work / plain + rows
         depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH)
-        return traffic + work / plain, traffic + work / (last * filled)
+        return traffic + work / plain - self.saved_by_planes(op), traffic + work / (last * filled)
+
+    def saved_by_planes(self, op: ConvolutionOp) -> float:
+        """What a deconvolution saves that reads planes and writes planes: no launch reorders its input, and threads
+        write the results of all remainders of a row side by side.
+        """
+        is_half, strides = byte_width(element_of(op.kernel.type)) == _HALF, [stride for stride, _, _, _ in op.spatial()]
+        is_plain = is_half and self.has_warpgroups and op.groups.value.data == 1 and is_constant_like(op.kernel)
+        sizes = [*dims(op.output.type)[1:], *dims(op.input.type)[2:]]
+        fits = len(strides) in (2, 3) and strides[-1] <= _MAX_STRIDE and all(isinstance(size, int) for size in sizes)
+        taps, channels = self.number(product(dims(op.kernel.type)[2:])), self.number(sizes[0])
+        if not (op.transposed.value.data and is_plain and fits and taps <= _MAX_TAPS and channels >= _MIN_RESULTS):
+            return 0.0
+        traffic, work = self._traffic_and_work(op)
+        places = [-(-self.number(size) // each) for size, each in zip(dims(op.output.type)[2:], strides, strict=True)]
+        filled = prod(one / (-(-one // _PLACES) * _PLACES) for one in places[-2:])
+        return max(0.0, traffic + work / _RATES[_HALF][1] - max(traffic, work / (_REMAINDERS * filled)))
 
     def _planes_of_few(self, op: ConvolutionOp) -> float:
         """What a convolution of a few channels pays on top for planes of channels.

@@ -127,7 +127,7 @@ def _convolution(op: Operation, costs: Costs) -> Choice:
     if not has_orders(op.input.type) or costs.reads_any_order(op):
         choice = Choice(plain, last)
     elif _reorders(op):
-        turn = costs.reordered(op), costs.turned_to_planes(op)
+        turn = costs.reordered(op) + costs.saved_by_planes(op), costs.turned_to_planes(op)
         choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), turn)
     else:
         choice = Choice(plain, last, [Preference(0)])

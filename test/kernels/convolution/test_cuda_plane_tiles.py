@@ -27,6 +27,17 @@ PROBLEMS = {
     "a part of a block": Problem((2, 8, 9, 18), (80, 8, 1, 3)),
 }
 
+DECONVOLUTIONS = {
+    "4 x 4": Problem((1, 16, 9, 19), (16, 40, 4, 4), (2,), pre=(1,), post=(1,), transposed=True, residual=True),
+    "remainders with other taps": Problem((1, 13, 8, 20), (13, 17, 3, 3), (2,), pre=(1,), transposed=True),
+    "gaps without a tap": Problem((1, 8, 7, 12), (8, 9, 1, 2), (2, 3), transposed=True),
+    "strides of one axis": Problem((2, 8, 5, 18), (8, 16, 2, 3), (3, 1), (1, 2), transposed=True, residual=True),
+    "dilation": Problem((1, 8, 6, 11), (8, 8, 3, 2), (2, 4), (3, 3), pre=(2, 0), transposed=True),
+    "several slabs": Problem((1, 72, 4, 9), (72, 17, 5, 5), (2,), pre=(2,), post=(1,), transposed=True),
+    "few channels": Problem((1, 3, 5, 6, 17), (3, 16, 3, 3, 3), (2,), pre=(1,), post=(0,), transposed=True),
+    "volumes": Problem((1, 24, 3, 5, 9), (24, 20, 3, 2, 4), (2, 1, 2), transposed=True, residual=True),
+}
+
 
 def check(problem: Problem, element: str, choice: str) -> list[str]:
     rng = np.random.default_rng(0)
@@ -39,8 +50,9 @@ def check(problem: Problem, element: str, choice: str) -> list[str]:
 
 
 def width_of(problem: Problem) -> int:
-    """Output channels of a block."""
-    return min(64, -(-problem.kernel[0] // 16) * 16)
+    """Output channels of a block: a thread has accumulators for 64 rows, also where they are those of remainders."""
+    side = problem.along(problem.stride)[-1] if problem.transposed else 1
+    return min(4 // side, -(-problem.output[1] // 16)) * 16
 
 
 @pytest.mark.parametrize("element", ["f16", "bf16"])
@@ -49,6 +61,13 @@ def width_of(problem: Problem) -> int:
 def test_kinds_of_convolutions(name: str, width: int, element: str) -> None:
     problem = PROBLEMS[name]
     assert check(problem, element, f"{width}x{width_of(problem)}") == ["convolution"]
+
+
+@pytest.mark.parametrize("width", [32, 16])
+@pytest.mark.parametrize("name", DECONVOLUTIONS)
+def test_kinds_of_deconvolutions(name: str, width: int) -> None:
+    problem = DECONVOLUTIONS[name]
+    assert check(problem, "f16", f"{width}x{width_of(problem)}") == ["convolution"]
 
 
 @pytest.mark.parametrize("name", ["few channels", "several slabs"])

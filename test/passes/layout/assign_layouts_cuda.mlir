@@ -350,3 +350,49 @@ func.func @mean_of_few_channels(%x: tensor<128x3x16x32x32xf16>) -> tensor<128x16
   }
   func.return %m : tensor<128x16xf32>
 }
+
+// -----
+
+// A deconvolution whose results interleave reads planes and writes planes: no launch reorders tensors around it.
+// CHECK-LABEL: @deconvolution
+// CHECK-NOT: fused.reformat
+// CHECK: func.return
+func.func @deconvolution(%x: tensor<8x32x64x64xf16>) -> tensor<8x64x128x128xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<32x64x4x4xf16>} : tensor<32x64x4x4xf16>
+  %a = fused.convolution %x, %k {transposed = true, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x32x64x64xf16>, tensor<32x64x4x4xf16>) -> tensor<8x64x128x128xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %a : tensor<8x64x128x128xf16>
+}
+
+// -----
+
+// Between convolutions it has its channels innermost.
+// CHECK-LABEL: @deconvolution_between
+// CHECK: fused.reformat %x
+// CHECK-COUNT-2: fused.convolution {{.*}} -> tensor<8x64x128x128xf16, {{.*}}order = [0, 2, 3, 1]>>
+// CHECK: fused.convolution {{.*}} -> tensor<8x64x128x128xf16> {
+// CHECK-NOT: fused.reformat
+// CHECK: func.return
+func.func @deconvolution_between(%x: tensor<8x64x64x64xf16>) -> tensor<8x64x128x128xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x4x4xf16>} : tensor<64x64x4x4xf16>
+  %c = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %a = fused.convolution %x, %k {transposed = true, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x64x64xf16>, tensor<64x64x4x4xf16>) -> tensor<8x64x128x128xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %b = fused.convolution %a, %c {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x128x128xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x128x128xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %y = fused.convolution %b, %c {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x128x128xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x128x128xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %y : tensor<8x64x128x128xf16>
+}

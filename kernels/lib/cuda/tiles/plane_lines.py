@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import accumulate, product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -36,15 +36,21 @@ _MAX_BLOCKS = 2  # of channels that are in shared memory at once
 class PlaneLines:
     """The lines of a tile of `rows[0]` x `rows[1]` rows of `width` pixels of a volume; images have a depth of one.
 
-    `taps`, `strides` and `dilations` are those of the window, `channels` those of the input.
+    `taps`, `strides`, `dilations` and `padding` in front are those of the window, `channels` those of the input.
     """
 
     channels: int
     taps: tuple[int, int, int]
     strides: tuple[int, int, int]
     dilations: tuple[int, int, int]
+    padding: tuple[int, int, int]
     width: int
     rows: tuple[int, int]
+
+    @property
+    def interleave(self) -> tuple[int, int, int]:
+        """Results of a pixel of the tile along each dimension."""
+        return 1, 1, 1
 
     @cached_property
     def part(self) -> int:
@@ -96,10 +102,25 @@ class PlaneLines:
             found.append(block * prod(self.sizes) + self.place(*at))
         return tuple(found)
 
+    @cached_property
+    def phases(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of each result of a pixel."""
+        return (self.groups,)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The first step of the matrix unit for each result of a pixel, and their end; a step has two groups."""
+        return tuple(accumulate((-(-len(groups) // 2) for groups in self.phases), initial=0))
+
     @property
     def steps(self) -> int:
-        """Of the matrix unit, each of two groups."""
-        return -(-len(self.groups) // 2)
+        """Of the matrix unit, for all results of a pixel."""
+        return self.starts[-1]
+
+    @property
+    def fills(self) -> int:
+        """How often lines are filled for a tile: all slabs for the results of each row, or all that there is once."""
+        return self.slabs if self.slabs == 1 else self.slabs * prod(self.interleave[:2])
 
     def place(self, z: int, y: int, x: int) -> int:
         """A line of a block of channels."""
@@ -118,13 +139,25 @@ class PlaneLines:
     @property
     def zero_lines(self) -> int:
         """Lines of zeros behind the others, for the group that the last step lacks."""
-        return self.pair_step + 1 if len(self.groups) % 2 else 0
+        return self.pair_step + 1 if any(len(groups) % 2 for groups in self.phases) else 0
 
     def packed(self, tiles: int, weights: Array) -> Array:
-        """`[output channel, channel, *taps]` as registers of each lane: `[block, slab, step, tile, lane, register]`.
+        """The weights as registers of each lane: `[block, slab, step, tile, lane, register]`.
 
         A block has `tiles` tiles of output channels. Two halves are a register; the order is that of `mma.sync`.
         """
+        import numpy as np
+
+        lines = self.lines_of_weights(weights)
+        padded = np.zeros((*lines[0].shape[:2], self.steps * DEPTH), weights.dtype)
+        for start, own in zip(self.starts, lines, strict=False):
+            padded[..., start * DEPTH : start * DEPTH + own.shape[-1]] = own
+        places = "(b i s g) l (n h t e)", "b l n i (g t) (h s e)"
+        made = arranged(padded, *places, i=tiles, s=2, g=8, h=2, t=4, e=2)
+        return np.ascontiguousarray(made).view(np.int32)
+
+    def lines_of_weights(self, weights: Array) -> list[Array]:
+        """`[output channel, channel, *taps]` as `[output channel, slab, elements of all groups]` of each phase."""
         import numpy as np
 
         count, channels = weights.shape[:2]
@@ -136,12 +169,7 @@ class PlaneLines:
             for tap in range(number * self.fold, min(self.taps[-1], (number + 1) * self.fold)):
                 start = (tap - first) * self.part
                 groups[..., number, start : start + self.part] = split[..., tap].swapaxes(3, 4)
-        lines = groups.reshape(count, self.slabs, -1)
-        padded = np.zeros((count, self.slabs, self.steps * DEPTH), weights.dtype)
-        padded[..., : lines.shape[-1]] = lines
-        places = "(b i s g) l (n h t e)", "b l n i (g t) (h s e)"
-        made = arranged(padded, *places, i=tiles, s=2, g=8, h=2, t=4, e=2)
-        return np.ascontiguousarray(made).view(np.int32)
+        return [groups.reshape(count, self.slabs, -1)]
 
 
 __all__ = ["COLUMNS", "DEPTH", "LINE", "ROWS", "WARPS", "WARP_COLUMNS", "PlaneLines"]

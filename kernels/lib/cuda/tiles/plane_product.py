@@ -1,10 +1,12 @@
 """A convolution of planes by the matrix units of warps: a block fills lines of pixels, multiplies, and writes rows.
 
 block (image, tile of rows, of columns, block of channels) {
-  for each slab of input channels {
-    fill the lines that the windows of the tile meet; for each step add weights x lines
+  for each row of results that a row of the tile has (one, but of a deconvolution with strides) {
+    for each slab of input channels {
+      fill the lines that the windows of the tile meet; for each step add weights x lines
+    }
+    for each 16 output channels { keep the accumulators in shared memory; epilogue; store rows of pixels }
   }
-  for each 16 output channels { keep the accumulators in shared memory; epilogue; store rows of pixels }
 }
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
 from xdsl.ir import SSAValue
@@ -31,6 +34,8 @@ from mlirt.kernels.lib.language.simt_words import (
     Access,
     block_id,
     count_where,
+    element_at,
+    fragment,
     load_fragment,
     load_matrix,
     mma,
@@ -72,7 +77,7 @@ class PlaneProduct:
         self.extras = extra_operands(op, places)
         self.result = direct(op.output, places[op.output])
         self.pointers = [k.buffer(one.value, one.offset) for one in (self.input, *self.extras, self.result)]
-        count, channels = dims(op.kernel.type)[0], dims(op.input.type)[CHANNEL]
+        count, channels = dims(op.output.type)[CHANNEL], dims(op.input.type)[CHANNEL]
         assert isinstance(count, int)
         assert isinstance(channels, int)
         self.count, self.channels = count, channels
@@ -91,7 +96,8 @@ class PlaneProduct:
     def grid(self) -> list[Dim]:
         """Images, tiles along each dimension, blocks of output channels."""
         tile = (*self.lines.rows, self.lines.width)
-        tiles = [ceil_div(size, own) for size, own in zip(self.depth, tile, strict=True)]
+        places = [ceil_div(size, each) for size, each in zip(self.depth, self.lines.interleave, strict=True)]
+        tiles = [ceil_div(size, own) for size, own in zip(places, tile, strict=True)]
         return [dims(self.op.output.type)[0], *tiles, self.across]
 
     def write(self) -> None:
@@ -118,29 +124,48 @@ class PlaneProduct:
             store_fragment(
                 zeros(self.element, LINE), pixels, thread * LINE + size, Access(static_range(LINE), wide=True)
             )
-        total = zeros(f32, self.tiles * WARP_COLUMNS * _QUAD)
+        for row in static_range(prod(lines.interleave[:2])):
+            totals = self._sums(pixels, thread, image, first, across, row)
+            for tile in static_range(self.tiles):
+                sync_threads()
+                begin, size = tile * WARP_COLUMNS * _QUAD, WARP_COLUMNS * _QUAD
+                self._keep([part_of(total, begin, size) for total in totals], sums, thread)
+                sync_threads()
+                self._store(sums, thread, image, first, across * (self.tiles * ROWS) + tile * ROWS, row)
+
+    @kernel
+    def _sums(
+        self, pixels: Value, thread: Value, image: Value, first: Sequence[Value], across: Value, row: int
+    ) -> list[Value]:
+        """The accumulators of the results that a pixel has in a row of them."""
+        lines, side = self.lines, self.lines.interleave[-1]
+        phases = [row * side + own for own in static_range(side)]
+        totals = [zeros(f32, self.tiles * WARP_COLUMNS * _QUAD) for _ in phases]
         start = self._start(thread)
         if lines.slabs == 1:
-            self._fill(pixels, thread, image, first, place(0))
-            sync_threads()
-            total = self._multiply(total, pixels, thread, start, across)
+            if row == 0:
+                self._fill(pixels, thread, image, first, place(0))
+                sync_threads()
+            totals = [
+                self._multiply(totals[own], pixels, thread, start, across, phases[own]) for own in static_range(side)
+            ]
         else:
             for number in range(lines.slabs):
                 slab = place(number)
                 sync_threads()
                 self._fill(pixels, thread, image, first, slab)
                 sync_threads()
-                total = self._multiply(total, pixels, thread, start, across * lines.slabs + slab)
-        for tile in static_range(self.tiles):
-            sync_threads()
-            self._keep(part_of(total, tile * WARP_COLUMNS * _QUAD, WARP_COLUMNS * _QUAD), sums, thread)
-            sync_threads()
-            self._store(sums, thread, image, first, across * (self.tiles * ROWS) + tile * ROWS)
+                part = across * lines.slabs + slab
+                totals = [
+                    self._multiply(totals[own], pixels, thread, start, part, phases[own]) for own in static_range(side)
+                ]
+        return totals
 
     @property
     def _pitch(self) -> int:
         """Between the channels of the accumulators in shared memory."""
-        return WARPS * WARP_COLUMNS * COLUMNS + _APART
+        side = self.lines.interleave[-1]
+        return WARPS * WARP_COLUMNS * COLUMNS * side + _APART * side
 
     @kernel
     def _fill(self, pixels: Value, thread: Value, image: Value, first: Sequence[Value], slab: Value) -> None:
@@ -166,12 +191,8 @@ class PlaneProduct:
         """A cell of the input: at offsets from the one where the window of the first pixel starts."""
         found, strides = list[Value](), self.lines.strides
         for axis in static_range(3):
-            found.append(first[axis] * strides[axis] + offsets[axis] - extent(self._padding[axis]))
+            found.append(first[axis] * strides[axis] + offsets[axis] - extent(self.lines.padding[axis]))
         return found
-
-    @property
-    def _padding(self) -> list[Dim]:
-        return _volume(0, [pre for _, _, pre, _ in self.op.spatial()])
 
     @kernel
     def _cells(self, image: Value, channel: Value, at: Sequence[Value]) -> Value:
@@ -207,15 +228,16 @@ class PlaneProduct:
         return plane * lines.sizes[2] + column * lines.strides[2]
 
     @kernel
-    def _multiply(self, total: Value, pixels: Value, thread: Value, start: Value, slab: Value) -> Value:
-        """The accumulators with the products of the groups of a slab added."""
+    def _multiply(self, total: Value, pixels: Value, thread: Value, start: Value, slab: Value, phase: int) -> Value:
+        """The accumulators of a phase with the products of its groups of a slab added."""
         lines, lane, second = self.lines, thread % WARP, thread % WARP // 8 % 2
         here = (slab * lines.steps) * (self.tiles * WARP * _QUAD) + lane * _QUAD
         offsets = [
             tile * WARP * _QUAD + register for tile in static_range(self.tiles) for register in static_range(_QUAD)
         ]
-        for step in static_range(lines.steps):
-            own, *others = lines.groups[2 * step : 2 * step + 2]
+        begin, end = lines.starts[phase : phase + 2]
+        for step in static_range(begin, end):
+            own, *others = lines.phases[phase][2 * (step - begin) : 2 * (step - begin) + 2]
             if others:
                 line = start + own + second * (others[0] - own)
             else:
@@ -226,27 +248,40 @@ class PlaneProduct:
         return total
 
     @kernel
-    def _keep(self, total: Value, sums: Value, thread: Value) -> None:
-        """The accumulators of 16 channels in shared memory, a channel's pixels side by side."""
-        lane, warp = thread % WARP, thread // WARP
-        index = lane // _QUAD * self._pitch + warp * (WARP_COLUMNS * COLUMNS) + lane % _QUAD * 2
+    def _keep(self, totals: Sequence[Value], sums: Value, thread: Value) -> None:
+        """The accumulators of 16 channels in shared memory, the results of a row side by side."""
+        lane, warp, side = thread % WARP, thread // WARP, len(totals)
+        index = lane // _QUAD * self._pitch + warp * (WARP_COLUMNS * COLUMNS * side) + lane % _QUAD * (2 * side)
         offsets = [
-            half * 8 * self._pitch + column * COLUMNS + pair
+            half * 8 * self._pitch + (column * COLUMNS + pair) * side + own
             for column in static_range(WARP_COLUMNS)
             for half in static_range(2)
             for pair in static_range(2)
+            for own in static_range(side)
         ]
-        store_fragment(total, sums, index, Access(offsets, wide=True, together=2))
+        if side == 1:
+            store_fragment(totals[0], sums, index, Access(offsets, wide=True, together=2))
+        else:
+            numbers = range(WARP_COLUMNS * _QUAD)
+            kept = fragment([element_at(total, number) for number in numbers for total in totals])
+            store_fragment(kept, sums, index, Access(offsets, wide=True, together=4 if side % 2 == 0 else 2))
 
     @kernel
-    def _store(self, sums: Value, thread: Value, image: Value, first: Sequence[Value], channel: Value) -> None:
+    def _store(
+        self, sums: Value, thread: Value, image: Value, first: Sequence[Value], channel: Value, phase: int
+    ) -> None:
         """The results of 16 channels: neighbouring threads have neighbouring pixels of a row."""
-        lines, each = self.lines, WARPS * WARP_COLUMNS * COLUMNS // self.together
+        lines, (deep, high, wide) = self.lines, self.lines.interleave
+        each = WARPS * WARP_COLUMNS * COLUMNS * wide // self.together
         for step in range(ROWS * each // _THREADS):
             number = step * _THREADS + thread
             own, pixel = number // each, number % each * self.together
-            row, x = pixel // lines.width, pixel % lines.width
-            at = [first[0] + row // lines.rows[1], first[1] + row % lines.rows[1], first[2] + x]
+            row, x = pixel // (lines.width * wide), pixel % (lines.width * wide)
+            at = [
+                _interleaved(first[0] + row // lines.rows[1], deep, phase // high),
+                _interleaved(first[1] + row % lines.rows[1], high, phase % high),
+                _interleaved(first[2], wide, 0) + x,
+            ]
             exists = True
             for axis in static_range(3):
                 if axis >= self._missing:
@@ -270,6 +305,12 @@ class PlaneProduct:
         made = finished_fragment(self.op.epilogue, values, element_of(self.op.output.type), together)
         index = linear_index(self.k, self.result, at)
         store_fragment(made, self.pointers[-1], index, Access(static_range(together), wide=True))
+
+
+@kernel
+def _interleaved(pixel: Value, stride: int, remainder: int) -> Value:
+    """The result with a remainder of a pixel of the tile, along an axis."""
+    return pixel if stride == 1 else pixel * stride + remainder
 
 
 def _volume(fill: int, sizes: Sequence[Dim]) -> list[Dim]:
