@@ -128,6 +128,20 @@ class WindowOp(EpilogueOp):
         first = self.axis.value.data
         return tuple(range(first, first + len(integers(self.window))))
 
+    def is_inside(self) -> bool:
+        """Whether no window reaches beyond the input, all lengths being known."""
+        before, after = dims(self.input.type), dims(self.output.type)
+        if any(one != 0 for one in (*self.pre_padding.dims(), *self.post_padding.dims())):
+            return False
+        sizes = zip(integers(self.window), integers(self.stride), integers(self.dilation), strict=True)
+        for axis, (size, step, dilation) in zip(self.axes(), sizes, strict=True):
+            length, count = before[axis], after[axis]
+            if not isinstance(length, int) or not isinstance(count, int):
+                return False
+            if (count - 1) * step + (size - 1) * dilation >= length:
+                return False
+        return True
+
     def verify_(self) -> None:
         self.check_epilogue(self.extras, list(self.access), self.epilogue)
         strides, dilations = integers(self.stride), integers(self.dilation)

@@ -7,9 +7,9 @@ from xdsl.ir import Operation
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, row_length
-from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, affine, collapse, direct
-from mlirt.kernels.lib.loops.stream import Stream
+from mlirt.dialects.tensor_types import dims, row_length
+from mlirt.kernels.lib.loops.loop_nest import Nest, affine, collapse, direct
+from mlirt.kernels.lib.loops.stream import Stream, stream
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
@@ -34,12 +34,6 @@ def flat_nest(op: PointwiseOp, lowering: Lowering) -> Nest | None:
     space = dims(output.type)
     operands = [affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)]
     return collapse(Nest.of(space, [*operands, direct(output, places[output])]).ordered(-1))
-
-
-def stream(one: Affine, lowering: Lowering) -> Stream:
-    """Where the elements of an access lie."""
-    place, element = lowering.placements[one.value], element_of(one.value.type)
-    return Stream(place.buffer, element, place.offset + one.offset * byte_width(element), one.steps)
 
 
 __all__ = ["flat_nest", "stream", "streams_of"]

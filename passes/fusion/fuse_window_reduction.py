@@ -73,25 +73,13 @@ class FuseWindowReductionPass(RulePass):
         if prod(sizes) > self.most_elements:
             return f"windows of {{window}} have more than {self.most_elements} elements (most-elements)"
         apart = all(step >= size for step, size in zip(steps, sizes, strict=True))
-        if not apart or any(one != 1 for one in integers(window.dilation)) or not _is_inside(window):
+        if not apart or any(one != 1 for one in integers(window.dilation)) or not window.is_inside():
             return "windows of {window} overlap, or reach beyond the input"
         return None
 
 
 def _is_pointwise(window: WindowOp) -> bool:
     return not any(isinstance(inner, IndexOp | SizeOp) for inner in window.epilogue.block.ops)
-
-
-def _is_inside(window: WindowOp) -> bool:
-    """Whether no window reaches beyond the input, all lengths being known."""
-    before, after, axes = dims(window.input.type), dims(window.output.type), window.axes()
-    if any(one != 0 for one in (*window.pre_padding.dims(), *window.post_padding.dims())):
-        return False
-    for axis, size, step in zip(axes, integers(window.window), integers(window.stride), strict=True):
-        length, count = before[axis], after[axis]
-        if not isinstance(length, int) or not isinstance(count, int) or (count - 1) * step + size > length:
-            return False
-    return True
 
 
 def _behind(access: AccessAttr, reduction: ReductionOp, window: WindowOp, value: SSAValue) -> Sequence[Dim] | None:

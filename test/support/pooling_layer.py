@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gpu_kernels import check_on_threads
 from xdsl.dialects.builtin import ModuleOp
@@ -15,19 +17,22 @@ def tensor(shape: tuple[int, ...], element: str, *, last: bool = False) -> str:
     return f"tensor<{'x'.join(map(str, shape))}x{element}{way}>"
 
 
-def pooling(
+def pooling_text(
     kind: str,
     shape: tuple[int, ...],
     element: str,
     *,
     last: bool = False,
+    planes: bool = False,
     size: int = 3,
     stride: int = 1,
     dilation: int = 1,
     pads: tuple[int, int] = (1, 1),
     includes: bool = False,
-) -> ModuleOp:
-    """The mean or the largest of each window, checked; returns the lowered network."""
+) -> str:
+    """The mean or the largest of each window of `x`: the input has its channels `last`, and so has the result but with
+    `planes`.
+    """
     room = sum(pads) - dilation * (size - 1) - 1
     out = (*shape[:2], *((length + room) // stride + 1 for length in shape[2:]))
     spatial, accumulators = len(shape) - 2, {"f16": "f32", "i8": "i32", "ui8": "i32"}.get(element, element)
@@ -39,23 +44,28 @@ def pooling(
         if element in narrow
         else f"fused.yield %acc : {accumulators}"
     )
-    given, made = ((tensor(one, element), tensor(one, element, last=last)) for one in (shape, out))
+    turned = last and not planes
+    given, made, result = tensor(shape, element), tensor(out, element), tensor(out, element, last=turned)
     inner = tensor(shape, element, last=last)
-    enter = f"%a = fused.reformat %x : ({given[0]}) -> {inner}" if last else ""
-    leave = f"%y = fused.reformat %b : ({made[1]}) -> {made[0]}" if last else ""
-    text = f"""
-    func.func @main(%x: {given[0]} {{trt.name = "x"}}) -> ({made[0]} {{trt.name = "y"}}) {{
+    enter = f"%a = fused.reformat %x : ({given}) -> {inner}" if last else ""
+    leave = f"%y = fused.reformat %b : ({result}) -> {made}" if turned else ""
+    return f"""
+    func.func @main(%x: {given} {{trt.name = "x"}}) -> ({made} {{trt.name = "y"}}) {{
       {enter}
       %b = fused.window {kind} {"%a" if last else "%x"} {{window = array<i64: {many["w"]}>,
           stride = array<i64: {many["s"]}>, dilation = array<i64: {many["d"]}>, pre_padding = #trt.dims<[{before}]>,
           post_padding = #trt.dims<[{after}]>, count_include_padding = {str(includes).lower()}}}
-          : ({inner}) -> {made[1]} {{
+          : ({inner}) -> {result} {{
       ^bb0(%acc: {accumulators}):
         {body}
       }}
       {leave}
-      func.return {"%y" if last else "%b"} : {made[0]}
+      func.return {"%y" if turned else "%b"} : {made}
     }}"""
+
+
+def pooling(kind: str, shape: tuple[int, ...], element: str, **options: Any) -> ModuleOp:
+    """The network of `pooling_text`, checked; returns it lowered."""
     random = np.random.default_rng(0)
     x = random.integers(0 if element == "ui8" else -90, 100, shape).astype(DTYPES[element])
-    return check_on_threads(text, {"x": x}, tolerance=1e-3)
+    return check_on_threads(pooling_text(kind, shape, element, **options), {"x": x}, tolerance=1e-3)

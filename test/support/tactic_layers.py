@@ -18,6 +18,7 @@ from lowered_network import parse_module
 from onnx import helper
 from onnx_models import model_of, numbers, one_node
 from packed_products import PackedCase, PackedNetwork
+from pooling_layer import pooling_text
 from quantized_contractions import quantized_convolution_text, quantized_product_text
 from xdsl.dialects.builtin import ModuleOp, ShapedType
 from xdsl.ir import Operation
@@ -144,6 +145,8 @@ def _layers() -> Iterator[Layer]:
         yield from _convolutions(problem)
     yield *parse_module(planes_text(Problem((2, 64, 12, 12), (72, 64, 3, 3)), "f16")), PLAIN
     yield *parse_module(long_rows_text((15,), 70_000, "f32")), PLAIN
+    pooled = pooling_text("max", (2, 64, 26, 28), "f16", last=True, planes=True, size=2, stride=2, pads=(0, 0))
+    yield *parse_module(pooled), PLAIN
     packed = PackedNetwork(PackedCase(rows=2, columns=65, depth=128, block=32))
     yield packed.module, packed.ctx, PLAIN
 

@@ -10,7 +10,9 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.layout import vector_width
 from mlirt.dialects.plan.ops import BufferOp, InputOp, WeightOp
 from mlirt.dialects.symbolic import Dim
-from mlirt.dialects.tensor_types import byte_width
+from mlirt.dialects.tensor_types import byte_width, element_of
+from mlirt.kernels.lib.loops.loop_nest import Affine
+from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _WIDE = 16  # bytes
 
@@ -38,3 +40,9 @@ class Stream:
             return 1
         numbers = [extents[axis], *(step for k, step in enumerate(self.steps) if k != axis)]
         return max(1, vector_width(_WIDE, self.offset, *(number * self.width for number in numbers)) // self.width)
+
+
+def stream(one: Affine, lowering: Lowering) -> Stream:
+    """Where the elements of an access lie."""
+    place, element = lowering.placements[one.value], element_of(one.value.type)
+    return Stream(place.buffer, element, place.offset + one.offset * byte_width(element), one.steps)

@@ -36,6 +36,7 @@ from mlirt.dialects.tensor_types import (
     strides,
     with_order,
 )
+from mlirt.kernels.lib.pooled_planes import MIN_ELEMENTS, has_tiles
 from mlirt.passes.layout.layouts.io_borders import direct_values, is_io_border
 from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, LAUNCH, Costs, is_constant_like
 
@@ -145,9 +146,20 @@ def _window(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, WindowOp)
     moved = costs.moved(op.input.type, op.output.type)
     last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
-    choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
+    if _turns_to_planes(op, costs):
+        turn = FORBIDDEN, costs.transposed(op.output.type)
+        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (2 * moved, last), turn)
+    else:
+        choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
     _read_extras(op, op.extras, list(op.access), 1, costs, choice)
     return choice
+
+
+def _turns_to_planes(op: WindowOp, costs: Costs) -> bool:
+    """Whether a pooling of channels that are innermost has a kernel that writes planes."""
+    is_image = op.axis.value.data == 2 and has_orders(op.input.type) and has_orders(op.output.type)
+    is_large = costs.number(element_count(op.output.type)) >= MIN_ELEMENTS
+    return is_image and is_large and has_tiles(op)
 
 
 def _resampled(op: Operation, costs: Costs) -> Choice:

@@ -396,3 +396,26 @@ func.func @deconvolution_between(%x: tensor<8x64x64x64xf16>) -> tensor<8x64x128x
   }
   func.return %y : tensor<8x64x128x128xf16>
 }
+
+// -----
+
+// Poolings of windows that lie inside of the input read channels that are innermost, and write planes.
+// CHECK-LABEL: @pooled_to_planes
+// CHECK: fused.convolution {{.*}} -> tensor<8x64x56x56xf16, {{.*}}order = [0, 2, 3, 1]>>
+// CHECK: fused.window {{.*}} -> tensor<8x64x28x28xf16> {
+// CHECK-NOT: fused.reformat
+// CHECK: func.return
+func.func @pooled_to_planes(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x28x28xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  %p = fused.window max %a {window = array<i64: 2, 2>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x28x28xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %p : tensor<8x64x28x28xf16>
+}

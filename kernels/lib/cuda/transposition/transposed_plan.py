@@ -14,12 +14,12 @@ from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import is_bool
 from mlirt.dialects.typical_sizes import typical
 from mlirt.kernels.lib.loops.stream import Stream
+from mlirt.kernels.lib.pooled_planes import MIN_ELEMENTS
 
 THREADS = 256
 _ELEMENTS = 4096  # of a tile
 _MAX_SIDE = 64  # a side of a tile, where the other side is long enough too
 _SHARED_BYTES = 40 * 1024
-_MIN_ELEMENTS = 16 * 1024  # elements below which a plain loop does as well
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TransposedPlan:
 def find(extents: Sequence[Dim], inputs: Sequence[Stream], output: Stream) -> TransposedPlan | None:
     """The plan of a nest whose last loop walks along the result's memory; None where nothing has to be transposed."""
     last = len(extents) - 1
-    if last < 1 or output.steps[last] != 1 or typical(product(extents), {}) < _MIN_ELEMENTS:
+    if last < 1 or output.steps[last] != 1 or typical(product(extents), {}) < MIN_ELEMENTS:
         return None
     transposed = {position: cross for position, one in enumerate(inputs) if (cross := _cross(extents, one)) is not None}
     if not transposed or any(is_bool(inputs[position].element) for position in transposed):
