@@ -6,22 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, region_with
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, copy_region, region_with
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.symbolic import Dim, product, substitute, symbols
 from mlirt.dialects.target import Target
-from mlirt.dialects.tensor_types import byte_width, dims, element_of
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.passes.options import option
 from mlirt.passes.rules import Match, Outcome, RulePass, apply_rules, op, rule
 from mlirt.passes.rules.driver import rules_of
+
+_MIN_STEPS = 2  # reductions of rows that one launch takes the place of, where one more writes the elements
 
 Places = Mapping[str, Dim]
 End = PointwiseOp | ReductionOp
@@ -36,6 +39,10 @@ class FuseRowReductionsPass(RulePass):
     as in a logarithm of a sum of exponentials: the result has one element for each row then. Rows of unknown length
     stay apart, and those longer than `longest` where separate launches spread them better: where the blocks that have a
     row each take longer than all processors of the `device` with a launch for each step.
+
+    A reduction of other rows, such as the largest of the channels behind an instance normalisation, reads normalised
+    elements where its own element needs two or more reductions of rows that the threads of a block or cluster hold:
+    these reductions and what it computes of each element are a normalisation in front of it.
 
     Before:
 
@@ -65,6 +72,31 @@ class FuseRowReductionsPass(RulePass):
     @rule(op(ReductionOp).named("end"))
     def end_with_totals(self, m: Match, end: ReductionOp) -> Outcome:
         return self._fused(m, end)
+
+    @rule(op(ReductionOp).named("end"))
+    def end_with_other_rows(self, m: Match, end: ReductionOp) -> Outcome:
+        steps = [value for value in end.inputs if isinstance(value.owner, ReductionOp)]
+        found = _elements(end) if len(set(steps)) >= _MIN_STEPS else None
+        if found is None:
+            return None
+        elements, access = m.insert(found[0], end), found[1]
+        chain = _Chain(elements, end)
+        if len(chain.members) < _MIN_STEPS or any(value.owner in chain.members for value in end.extras):
+            return "the reductions are not of rows of one tensor, or have other readers"
+        if not self._is_short(chain, m.analysis(typical_values)) or not self._is_held(chain, m):
+            return f"the threads of a block or cluster do not hold the rows, or they are longer than {self.longest}"
+        rows = m.insert(chain.made(), *chain.members, end)
+        m.take_back(elements)
+        m.drop(*chain.members)
+        return m.insert(_of_elements(end, rows.output, access), end)
+
+    def _is_held(self, chain: _Chain, m: Match) -> bool:
+        """Whether the threads of a block or cluster hold a row, so that it is read once."""
+        length = product([chain.space[axis] for axis in chain.axes])
+        rows = product([size for axis, size in enumerate(chain.space) if axis not in chain.axes])
+        device = Target("cuda", device=self.device).gpu
+        blocks = device.blocks_of_row(typical(rows, m.analysis(typical_values)))
+        return isinstance(length, int) and length <= device.registers * blocks
 
     def _fused(self, m: Match, end: End) -> Outcome:
         chain = _Chain(end) if len(end.results) == 1 else None
@@ -104,10 +136,13 @@ def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: in
 
 
 class _Chain:
-    """The reductions that an op can take in, in their order, and where each lies in its space."""
+    """The reductions that an op can take in, in their order, and where each lies in its space.
 
-    def __init__(self, end: End) -> None:
-        self.end = end
+    `instead` is an op that will not read them any more.
+    """
+
+    def __init__(self, end: End, instead: Operation | None = None) -> None:
+        self.end, self._ends = end, (end, instead)
         self.reduces = isinstance(end, ReductionOp)
         self.space = (*dims(end.results[0].type), *(end.reduced.dims() if isinstance(end, ReductionOp) else ()))
         kept = len(dims(end.results[0].type))
@@ -182,7 +217,8 @@ class _Chain:
                 del self.members[one]
 
     def _is_read_elsewhere(self, one: ReductionOp) -> bool:
-        return any(use.operation is not self.end and use.operation not in self.members for use in one.output.uses)
+        readers = [use.operation for use in one.output.uses]
+        return any(reader not in self._ends and reader not in self.members for reader in readers)
 
     def made(self) -> NormalizationOp:
         """The normalisation that takes the place of all of it."""
@@ -218,6 +254,67 @@ class _Chain:
         values = [value for value, _ in slots]
         reduced = end.reduced.dims() if isinstance(end, ReductionOp) else ()
         return NormalizationOp(values, access, self.axes, kinds, result.type, body, stages, reduced)
+
+
+def _elements(end: ReductionOp) -> tuple[PointwiseOp, AccessAttr] | None:
+    """What a reduction computes of each element, over the space of a tensor that it reads all of, in no block; and how
+    it reads that.
+
+    None where it reads no such tensor of floats, or asks for positions.
+    """
+    kept = len(dims(end.output.type))
+    space = (*dims(end.output.type), *end.reduced.dims())
+    wide = _accumulator(end)
+    if any(isinstance(inner, IndexOp) for inner in end.body.block.ops):
+        return None
+    for value, access in zip(end.inputs, end.access, strict=True):
+        places = _places_in(value, access, space)
+        element = element_of(value.type)
+        is_like = is_float(element) and is_float(wide) and element == element_of(end.output.type)
+        if places is None or not is_like or isinstance(value.owner, ReductionOp) or kept == len(space):
+            continue
+        block = Block(arg_types=[arg.type for arg in end.body.block.args])
+        (made,) = copy_region(end.body, list(block.args), block.add_op)
+        if made.type != element:
+            block.add_op(narrow := arith.TruncFOp(made, element))  # pyright: ignore[reportArgumentType]
+            made = narrow.result
+        block.add_op(YieldOp(operands=[[made]]))
+        reads = [one.substituted(places) for one in end.access]
+        return PointwiseOp(end.inputs, reads, [tensor(element, dims(value.type))], Region(block)), access
+    return None
+
+
+def _places_in(value: SSAValue, access: AccessAttr, space: Sequence[Dim]) -> Places | None:
+    """The iteration dimensions of a reduction in those of a tensor, each of whose elements it reads once."""
+    names = {iteration(axis): axis for axis in range(len(space))}
+    places: dict[str, Dim] = {f"d{axis}": 0 for axis, size in enumerate(space) if size == 1}
+    for axis, (index, size) in enumerate(zip(access.indices(), dims(value.type), strict=True)):
+        if size == 1:
+            continue
+        if index not in names or space[names[index]] != size or f"d{names[index]}" in places:
+            return None
+        places[f"d{names[index]}"] = iteration(axis)
+    return places if len(places) == len(space) else None
+
+
+def _accumulator(end: ReductionOp) -> Attribute:
+    """The type in which a reduction combines."""
+    return end.epilogue.block.args[0].type
+
+
+def _of_elements(end: ReductionOp, elements: SSAValue, access: AccessAttr) -> ReductionOp:
+    """The reduction of elements that are computed before."""
+    element, wide = element_of(elements.type), _accumulator(end)
+    block = Block(arg_types=[element])
+    made: SSAValue = block.args[0]
+    if element != wide:
+        block.add_op(widened := arith.ExtFOp(made, wide))  # pyright: ignore[reportArgumentType]
+        made = widened.result
+    block.add_op(YieldOp(operands=[[made]]))
+    epilogue = end.detach_region(end.epilogue)
+    extras, extra_access = list(end.extras), list(end.extra_access)
+    kind, reduced, result = end.kind.data, end.reduced.dims(), end.output.type
+    return ReductionOp(kind, [elements], [access], reduced, result, Region(block), epilogue, extras, extra_access)
 
 
 def _reads(op: End) -> list[tuple[SSAValue, AccessAttr]]:

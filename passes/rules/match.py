@@ -138,6 +138,12 @@ class Match:
         """Erase ops too that nothing reads behind the rewrite: those that no part of the pattern stands for."""
         self.shared = tuple(dict.fromkeys((*self.shared, *ops)))
 
+    def take_back(self, one: Operation) -> None:
+        """Erase an op that has been made, and that nothing reads."""
+        self.made.remove(one)
+        one.detach()
+        one.erase()
+
     def undo(self) -> None:
         """Take away what has been made."""
         for one in reversed(self.made):

@@ -97,3 +97,37 @@ func.func @shared_maximum(%x: tensor<4x8xf32>) -> (tensor<4x1xf32>, tensor<4x1xf
   %s = trt.reduce sum %e {axes = array<i64: 1>, keep_dims = true} : (tensor<4x8xf32>) -> tensor<4x1xf32>
   func.return %s, %m : tensor<4x1xf32>, tensor<4x1xf32>
 }
+
+// -----
+
+// The largest of the channels behind an instance normalisation: two launches in the place of three.
+// CHECK-LABEL: @other_rows
+// CHECK: [[N:%.*]] = fused.normalization %x {access = [#fused.access<["d0", "d1", "d2"]>], axes = array<i64: 2>, kinds = [#fused<reduction_kind add>, #fused<reduction_kind add>]} : (tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+// CHECK: [[Y:%.*]] = fused.reduction max([[N]]) {access = [#fused.access<["d0", "d2", "d1"]>], reduced = #trt.dims<["3"]>}
+// CHECK-NEXT: ^bb0([[E:%.*]]: f32):
+// CHECK-NEXT: fused.yield [[E]]
+// CHECK: func.return [[Y]]
+func.func @other_rows(%x: tensor<2x3x8xf32>) -> tensor<2x8xf32> {
+  %m = trt.reduce avg %x {axes = array<i64: 2>, keep_dims = true} : (tensor<2x3x8xf32>) -> tensor<2x3x1xf32>
+  %d = trt.elementwise sub %x, %m : (tensor<2x3x8xf32>, tensor<2x3x1xf32>) -> tensor<2x3x8xf32>
+  %q = trt.elementwise prod %d, %d : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  %v = trt.reduce avg %q {axes = array<i64: 2>, keep_dims = true} : (tensor<2x3x8xf32>) -> tensor<2x3x1xf32>
+  %s = trt.unary sqrt %v : (tensor<2x3x1xf32>) -> tensor<2x3x1xf32>
+  %n = trt.elementwise div %d, %s : (tensor<2x3x8xf32>, tensor<2x3x1xf32>) -> tensor<2x3x8xf32>
+  %y = trt.reduce max %n {axes = array<i64: 1>, keep_dims = false} : (tensor<2x3x8xf32>) -> tensor<2x8xf32>
+  func.return %y : tensor<2x8xf32>
+}
+
+// -----
+
+// Behind one reduction of rows there are two launches either way, and elements in memory would be more to move.
+// CHECK-LABEL: @one_reduction
+// CHECK-COUNT-2: fused.reduction
+// CHECK-NOT: fused.normalization
+// CHECK: func.return
+func.func @one_reduction(%x: tensor<2x3x8xf32>) -> tensor<2x8xf32> {
+  %m = trt.reduce avg %x {axes = array<i64: 2>, keep_dims = true} : (tensor<2x3x8xf32>) -> tensor<2x3x1xf32>
+  %d = trt.elementwise sub %x, %m : (tensor<2x3x8xf32>, tensor<2x3x1xf32>) -> tensor<2x3x8xf32>
+  %y = trt.reduce max %d {axes = array<i64: 1>, keep_dims = false} : (tensor<2x3x8xf32>) -> tensor<2x8xf32>
+  func.return %y : tensor<2x8xf32>
+}
