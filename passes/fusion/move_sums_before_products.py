@@ -51,7 +51,7 @@ class MoveSumsBeforeProductsPass(RulePass):
 
     After:
 
-        %p = trt.elementwise prod %x, %sums : (tensor<4x8xf32>, tensor<1x8xf32>) -> tensor<4x8xf32>
+        %p = trt.elementwise prod %x, %summed : (tensor<4x8xf32>, tensor<1x8xf32>) -> tensor<4x8xf32>
         %y = trt.reduce sum %p {axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4x1xf32>
     """
 

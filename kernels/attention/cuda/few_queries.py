@@ -167,7 +167,7 @@ def _attend(op: AttentionOp, walks: Walks, rows: _Rows, parts: int) -> None:
         return score if key < end else constant(_NONE, f32)
 
     largest, total = constant(_NONE, f32), constant(0.0, f32)
-    sums = [constant(0.0, f32) for _ in static_range(rows.piece)]
+    weighted = [constant(0.0, f32) for _ in static_range(rows.piece)]
     for first in range(begin, end, rows.groups * _TOGETHER):
         keys = [first + group + rows.groups * i for i in static_range(_TOGETHER)]
         read = [numbers(walks.key, [(key, walks.key.key)], key < end) for key in keys]
@@ -179,9 +179,9 @@ def _attend(op: AttentionOp, walks: Walks, rows: _Rows, parts: int) -> None:
         weights = [exp(score - shift) for score in scores]
         total = value_of(total * fall + sum(weights))
         added = [sum(w * some[i] for w, some in zip(weights, values, strict=True)) for i in static_range(rows.piece)]
-        sums = [value_of(before * fall + new) for before, new in zip(sums, added, strict=True)]
+        weighted = [value_of(before * fall + new) for before, new in zip(weighted, added, strict=True)]
         largest = above
-    whole = _of_block(rows, thread, largest, total, sums)
+    whole = _of_block(rows, thread, largest, total, weighted)
     column = thread
     if parts > 1:
         sync_cluster()
@@ -202,13 +202,13 @@ def _shift(largest: Value) -> Value:
 
 
 @kernel
-def _of_block(rows: _Rows, thread: Value, largest: Value, total: Value, sums: Sequence[Value]) -> list[Value]:
+def _of_block(rows: _Rows, thread: Value, largest: Value, total: Value, weighted: Sequence[Value]) -> list[Value]:
     """What the groups of a block have found together, in shared memory: largest score, sum of weights, results."""
-    names = (("largest", rows.groups), ("totals", rows.groups), ("sums", rows.groups * rows.width))
+    names = (("largest", rows.groups), ("totals", rows.groups), ("weighted", rows.groups * rows.width))
     found = [shared_memory(name, count, f32) for name, count in names]
     lane, group = thread % rows.lanes, thread // rows.lanes
     for i in static_range(rows.piece):
-        found[2][group * rows.width + lane * rows.piece + i] = sums[i]
+        found[2][group * rows.width + lane * rows.piece + i] = weighted[i]
     if lane == 0:
         found[0][group] = largest
         found[1][group] = total

@@ -104,8 +104,8 @@ class FlashSoftmax(ABC):
         shifts = [value_of(0.0 if one == float("-inf") else one) for one in highest]
         falls = [_exp2((element_at(largest, row) - shift) * scale) for row, shift in enumerate(shifts)]
         weights = emit(ExponentialRowsOp(score, fragment(shifts), scale, self.shape.warp_rows))
-        sums = emit(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.warp_rows))
-        totals = [emit(math.FmaOp(element_at(total, row), falls[row], element_at(sums, row))) for row in rows]
+        added = emit(ReduceRowsOp(ReduceKind.ADD, weights, self.shape.warp_rows))
+        totals = [emit(math.FmaOp(element_at(total, row), falls[row], element_at(added, row))) for row in rows]
         return Weighed(weights, falls, fragment(highest), fragment(totals))
 
     @kernel
@@ -116,8 +116,8 @@ class FlashSoftmax(ABC):
     @kernel
     def normalized(self, results: Value, total: Value) -> Value:
         """Results with each row over its sum."""
-        sums = [element_at(total, row) for row in range(self.rows)]
-        return self.scaled(results, [self._factor(_over_quad(arith.AddfOp, own)) for own in sums])
+        totals = [element_at(total, row) for row in range(self.rows)]
+        return self.scaled(results, [self._factor(_over_quad(arith.AddfOp, own)) for own in totals])
 
     @kernel
     def _factor(self, whole: Value) -> Value:

@@ -117,7 +117,7 @@ class PlaneProduct:
         lines, thread = self.lines, thread_id()
         size, blank = lines.lines * LINE, lines.zero_lines * LINE
         pixels = shared_memory("pixels", size + blank, self.element, MAX_ALIGNMENT)
-        sums = shared_memory("sums", ROWS * self._pitch, f32)
+        accumulators = shared_memory("accumulators", ROWS * self._pitch, f32)
         image, z, y, x, across = split(block_id(), self.grid)
         first = [z * lines.rows[0], y * lines.rows[1], x * lines.width]
         if blank > 0 and thread * LINE < blank:
@@ -125,16 +125,16 @@ class PlaneProduct:
                 zeros(self.element, LINE), pixels, thread * LINE + size, Access(static_range(LINE), wide=True)
             )
         for row in static_range(prod(lines.interleave[:2])):
-            totals = self._sums(pixels, thread, image, first, across, row)
+            totals = self._products(pixels, thread, image, first, across, row)
             for tile in static_range(self.tiles):
                 sync_threads()
                 begin, size = tile * WARP_COLUMNS * _QUAD, WARP_COLUMNS * _QUAD
-                self._keep([part_of(total, begin, size) for total in totals], sums, thread)
+                self._keep([part_of(total, begin, size) for total in totals], accumulators, thread)
                 sync_threads()
-                self._store(sums, thread, image, first, across * (self.tiles * ROWS) + tile * ROWS, row)
+                self._store(accumulators, thread, image, first, across * (self.tiles * ROWS) + tile * ROWS, row)
 
     @kernel
-    def _sums(
+    def _products(
         self, pixels: Value, thread: Value, image: Value, first: Sequence[Value], across: Value, row: int
     ) -> list[Value]:
         """The accumulators of the results that a pixel has in a row of them."""
@@ -248,7 +248,7 @@ class PlaneProduct:
         return total
 
     @kernel
-    def _keep(self, totals: Sequence[Value], sums: Value, thread: Value) -> None:
+    def _keep(self, totals: Sequence[Value], accumulators: Value, thread: Value) -> None:
         """The accumulators of 16 channels in shared memory, the results of a row side by side."""
         lane, warp, side = thread % WARP, thread // WARP, len(totals)
         index = lane // _QUAD * self._pitch + warp * (WARP_COLUMNS * COLUMNS * side) + lane % _QUAD * (2 * side)
@@ -260,15 +260,15 @@ class PlaneProduct:
             for own in static_range(side)
         ]
         if side == 1:
-            store_fragment(totals[0], sums, index, Access(offsets, wide=True, together=2))
+            store_fragment(totals[0], accumulators, index, Access(offsets, wide=True, together=2))
         else:
             numbers = range(WARP_COLUMNS * _QUAD)
             kept = fragment([element_at(total, number) for number in numbers for total in totals])
-            store_fragment(kept, sums, index, Access(offsets, wide=True, together=4 if side % 2 == 0 else 2))
+            store_fragment(kept, accumulators, index, Access(offsets, wide=True, together=4 if side % 2 == 0 else 2))
 
     @kernel
     def _store(
-        self, sums: Value, thread: Value, image: Value, first: Sequence[Value], channel: Value, phase: int
+        self, accumulators: Value, thread: Value, image: Value, first: Sequence[Value], channel: Value, phase: int
     ) -> None:
         """The results of 16 channels: neighbouring threads have neighbouring pixels of a row."""
         lines, (deep, high, wide) = self.lines, self.lines.interleave
@@ -289,7 +289,9 @@ class PlaneProduct:
             if self.count % (self.tiles * ROWS):
                 exists = exists and channel + own < self.count
             if exists:
-                kept = load_fragment(sums, own * self._pitch + pixel, Access(static_range(self.together), wide=True))
+                kept = load_fragment(
+                    accumulators, own * self._pitch + pixel, Access(static_range(self.together), wide=True)
+                )
                 self._finish(kept, [image, channel + own, *at[self._missing :]])
 
     def _finish(self, total: Value, at: Sequence[SSAValue]) -> None:
