@@ -11,6 +11,8 @@ SWITCH = "MLIRT_CHECK_MACHINE_CODE"
 """The environment variable that has each kernel checked by machine_code/check.py; needs nvdisasm."""
 PTX = "+ptx"
 """Behind an architecture: its PTX is kept as well, for GPUs that are not known yet."""
+AMPERE_AND_LATER = "sm_80" + PTX
+"""What runs on all GPUs from sm_80 on: TensorRT's hardware compatibility level AMPERE_PLUS."""
 COMPUTE = "compute_"
 """What the PTX of an architecture is called beside its machine code: `compute_80` beside `sm_80`."""
 MIN_SHARED_BYTES = 101376
@@ -41,6 +43,7 @@ def kept_codes(name: str) -> tuple[str, ...]:
 
 
 __all__ = [
+    "AMPERE_AND_LATER",
     "ARCHITECTURES",
     "COMPUTE",
     "MIN_SHARED_BYTES",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlirt.errors import UnsupportedError
+from mlirt.builder.gpu_code import AMPERE_AND_LATER
+from mlirt.errors import InvalidInputError, UnsupportedError
 
 # Accepted, so that scripts go on; what is said about it.
 _WITHOUT_EFFECT = {
@@ -13,6 +14,8 @@ _WITHOUT_EFFECT = {
     "useManagedMemory": "inputs and outputs are copied",
     "exposeDMA": "transfers are in order with the kernels",
     "consistency": "plans are always checked when they are read",
+    "versionCompatible": "a plan is read by every version that has its format",
+    "excludeLeanRuntime": "a plan holds no runtime",
 }
 _REFUSED = {
     "uff": "convert the model to ONNX",
@@ -24,6 +27,7 @@ _REFUSED = {
     "safe": "there is no safety runtime",
     "restricted": "there is no safety runtime",
 }
+_LEVELS = {"none": [], "ampere+": [f"--gpu={AMPERE_AND_LATER}"]}
 _DLA = ("useDLACore", "layerDeviceTypes")
 _NO_DLA = "there is no DLA compiler in this implementation"
 _FALLBACK = "--allowGPUFallback"
@@ -46,6 +50,10 @@ def take_trtexec_flags(argv: Sequence[str]) -> tuple[list[str], list[str]]:
             if _asks_for_dla(argument) and _FALLBACK not in argv:
                 raise UnsupportedError(f"--{name} is not supported: {_NO_DLA}; {_FALLBACK} runs the layers on the GPU")
             lines.append(f"--{name} has no effect: {_NO_DLA}, all layers are on the one device.")
+        elif name == "hardwareCompatibilityLevel":
+            if value not in _LEVELS:
+                raise InvalidInputError(f"--{name}={value}: expected {' or '.join(_LEVELS)}")
+            kept += _LEVELS[value]
         elif name in _WITHOUT_EFFECT:
             lines.append(f"--{name} has no effect: {_WITHOUT_EFFECT[name]}.")
         elif name == "sparsity" and value in ("disable", "enable", "force"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from mlirt.builder.api.memory_report import memory_reported, report_memory
 from mlirt.builder.api.optimization_profile import IOptimizationProfile
-from mlirt.builder.api.placement import check_devices
+from mlirt.builder.api.placement import check_devices, compatible_architecture
 from mlirt.builder.api.precision_constraints import constrain_precisions
 from mlirt.builder.api.sparsity import report_sparsity
 from mlirt.builder.api.strong_types import check_strong_types
@@ -21,6 +21,7 @@ from mlirt.builder.calibration.calibrator_run import HAS_IMPLICIT_BATCH
 from mlirt.builder.calibration.ranges_for_build import Int8Choice, prepare_int8
 from mlirt.builder.config.build_config import BuildConfig
 from mlirt.builder.config.checks import one_of
+from mlirt.builder.device_choice import asking
 from mlirt.builder.host import automatic_target
 from mlirt.builder.io_formats import AllowedFormats, choose_formats
 from mlirt.builder.profiles import Profile, pinned_shapes, widest
@@ -60,7 +61,10 @@ def network_plan(network: INetworkDefinition, config: IBuilderConfig, reporter: 
     check_devices(network, config, reporter)
     check_loops(network, config, reporter)
     check_strong_types(network, config)
-    with memory_reported("Build of the engine", config.target, reporter):
+    with (
+        asking(None, gpu=compatible_architecture(config)),
+        memory_reported("Build of the engine", config.target, reporter),
+    ):
         plan = _plan_with_direct_io(network, config, reporter)
     _report_fusions(plan, network, reporter)
     _report_formats(plan, reporter)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlirt.builder.api.dla_rules import why_not_on_dla
+from mlirt.builder.gpu_code import AMPERE_AND_LATER
 from mlirt.builder.host import gpu_is_here
 from mlirt.errors import UnsupportedError
 from mlirt.tensorrt.build_enums import BuilderFlag, DeviceType, EngineCapability, HardwareCompatibilityLevel
@@ -53,6 +54,17 @@ _WITHOUT_EFFECT = {
 }
 
 
+def compatible_architecture(config: IBuilderConfig) -> str | None:
+    """The architecture of GPUs that code is for under HardwareCompatibilityLevel.AMPERE_PLUS; else None: that of the
+    GPU that is here.
+    """
+    is_for_gpu = config.target == "cuda" or (config.target == "auto" and gpu_is_here())
+    if not is_for_gpu or not reports_at_least(8, 6):
+        return None
+    is_wide = config.hardware_compatibility_level is HardwareCompatibilityLevel.AMPERE_PLUS
+    return AMPERE_AND_LATER if is_wide else None
+
+
 def check_devices(network: INetworkDefinition, config: IBuilderConfig, reporter: Reporter) -> None:
     """Raise `UnsupportedError`, naming the layer, for what has no device here; with GPU_FALLBACK warn instead."""
     _check_capability(config)
@@ -82,12 +94,6 @@ def _check_capability(config: IBuilderConfig) -> None:
 
 def _check_later_settings(config: IBuilderConfig, reporter: Reporter) -> None:
     """Those that came with 8.6."""
-    is_for_gpu = config.target == "cuda" or (config.target == "auto" and gpu_is_here())
-    if is_for_gpu and config.hardware_compatibility_level is not HardwareCompatibilityLevel.NONE:
-        raise UnsupportedError(
-            f"HardwareCompatibilityLevel.{config.hardware_compatibility_level.name}: the kernels of an engine are for "
-            "one model of GPU; build it once for each"
-        )
     for name, why in _WITHOUT_EFFECT.items():
         if name in BuilderFlag.__members__ and config.get_flag(BuilderFlag[name]):
             reporter.warning(f"BuilderFlag.{name} has no effect: {why}")

@@ -13,6 +13,7 @@ from mlirt.runtime.api.execution_context import IExecutionContext
 from mlirt.runtime.api.host_memory import IHostMemory
 from mlirt.runtime.api.implicit_batch import largest_batch
 from mlirt.runtime.api.profile_users import ProfileUsers
+from mlirt.runtime.cuda_architectures import is_ptx
 from mlirt.runtime.kept_network import is_refittable
 from mlirt.runtime.loop_layers import loops_as_layers
 from mlirt.runtime.size_program import SizeProgram
@@ -80,8 +81,10 @@ class ICudaEngine(EngineBindings, Reporting, ContextManager):
 
         @property
         def hardware_compatibility_level(self) -> HardwareCompatibilityLevel:
-            """Always NONE: engines are built for one model of GPU, or for a processor."""
-            return HardwareCompatibilityLevel.NONE
+            """AMPERE_PLUS where the plan has PTX, for GPUs that it has no machine code for; else NONE."""
+            codes = (arch for kernel in self.manifest.kernels for arch in kernel.objects)
+            level = HardwareCompatibilityLevel
+            return level.AMPERE_PLUS if any(map(is_ptx, codes)) else level.NONE
 
     @property
     def num_optimization_profiles(self) -> int:
