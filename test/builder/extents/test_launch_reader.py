@@ -287,7 +287,7 @@ def test_longer_loops_and_larger_grids_are_no_more_work() -> None:
     """But where a loop carries what addresses depend on."""
     strided, persistent = parse_kernel(STRIDED), parse_kernel(PERSISTENT)
     for size, blocks in ((1000, 8), (1 << 24, 1 << 18)):
-        LaunchReader(strided, {1: size, 2: 1 << 25}, (blocks,), 1 << 14)
+        LaunchReader(strided, {1: size, 2: 1 << 25}, (blocks,), 1 << 18)
     with pytest.raises(TooMuchWork):
         LaunchReader(persistent, {1: 1 << 24, 2: 32}, (8,), 1 << 20)
 
