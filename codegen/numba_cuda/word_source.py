@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from xdsl.dialects import arith, math, scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IndexType, IntegerType, VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -23,6 +23,7 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, Rule, call
 from mlirt.codegen.python_source import PythonSource
+from mlirt.dialects.fused.rounded_values import is_whole
 from mlirt.dialects.kernel.buffers import fragment, length
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.fragment_map import (
@@ -67,15 +68,9 @@ class ScalarFunction(PythonSource):
 
 
 def _only_rounds(block: Block) -> bool:
-    """Whether floats are not compared, and become integers by rounding to the nearest: no last bit matters alone."""
+    """Whether floats are not compared, and are whole where they become integers: no last bit matters alone."""
     converted = [one.operands[0] for one in block.ops if isinstance(one, arith.FPToSIOp | arith.FPToUIOp)]
-    return all(map(_is_rounded, converted)) and not any(isinstance(one, arith.CmpfOp) for one in block.ops)
-
-
-def _is_rounded(value: SSAValue) -> bool:
-    while isinstance(value.owner, arith.MaximumfOp | arith.MinimumfOp | arith.AddfOp):
-        value = value.owner.lhs
-    return isinstance(value.owner, math.RoundEvenOp)
+    return all(map(is_whole, converted)) and not any(isinstance(one, arith.CmpfOp) for one in block.ops)
 
 
 class WordSource(PythonSource):

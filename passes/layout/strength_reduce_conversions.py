@@ -16,6 +16,7 @@ from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
+from mlirt.dialects.fused.rounded_values import LIMIT, Rounding, float_constant, is_whole
 from mlirt.dialects.fused.scalar_builder import integer_type
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.tensor_types import element_of, is_unsigned
@@ -23,7 +24,6 @@ from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.weights import WeightStore
 from mlirt.kernels.lib.value_ranges.contraction_ranges import accumulator_range
 from mlirt.kernels.lib.value_ranges.range_analysis import Range, ValueRanges, type_range
-from mlirt.kernels.lib.value_ranges.rounded_values import LIMIT, Rounding, float_constant, is_whole
 
 _SHIFT = 1.5 * 2.0**23
 """Plus a whole number up to the limit: a float32 whose lower bits are the number, and whose step is 1."""
