@@ -243,6 +243,10 @@ class GpuDevice:
         """How many blocks of a cluster can have a row together, where each of so many rows has a place at once."""
         return max((1 << number for number, places in enumerate(self.clusters) if rows <= places), default=1)
 
+    def holds_rows(self, rows: int, length: int) -> bool:
+        """Whether the threads of a block, or of a cluster, hold a row of so many elements, so that it is read once."""
+        return length <= self.registers * self.blocks_of_row(rows)
+
     def shared_bytes_of(self, blocks: int) -> int:
         """Shared memory that each block may have where a processor has so many."""
         return (self.shared_bytes + _BLOCK_BYTES) // blocks - _BLOCK_BYTES

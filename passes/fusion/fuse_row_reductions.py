@@ -95,8 +95,7 @@ class FuseRowReductionsPass(RulePass):
         length = product([chain.space[axis] for axis in chain.axes])
         rows = product([size for axis, size in enumerate(chain.space) if axis not in chain.axes])
         device = Target("cuda", device=self.device).gpu
-        blocks = device.blocks_of_row(typical(rows, m.analysis(typical_values)))
-        return isinstance(length, int) and length <= device.registers * blocks
+        return isinstance(length, int) and device.holds_rows(typical(rows, m.analysis(typical_values)), length)
 
     def _fused(self, m: Match, end: End) -> Outcome:
         chain = _Chain(end) if len(end.results) == 1 else None
@@ -130,7 +129,7 @@ def _together(device: GpuDevice, rows: int, length: int, bytes_: int, passes: in
     """
     blocks = device.blocks_of_row(rows)
     rounds = -(-rows // device.processors) if blocks == 1 else 1
-    held, times = length <= device.registers * blocks, device.rows
+    held, times = device.holds_rows(rows, length), device.rows
     own = rounds * bytes_ / blocks / (times.block_bytes if held else times.loop_bytes)
     return times.launch + max(own, rows * bytes_ / times.read_bytes) * (min(passes, 2) if held else passes)
 

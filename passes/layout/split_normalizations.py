@@ -12,7 +12,6 @@ from mlirt.dialects.fused.fused_op import IndexOp, region_with
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
-from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, product, symbols
 from mlirt.dialects.target import Target
@@ -46,7 +45,7 @@ class SplitNormalizationsPass(RulePass):
         rows, length = _sizes(normalization, m)
         if normalization.reduced.dims() or not isinstance(length, int) or _has_indices(normalization):
             return None
-        if _is_held(rows, length, Target("cuda", device=self.device).gpu):
+        if Target("cuda", device=self.device).gpu.holds_rows(rows, length):
             return "the threads of a block or cluster hold its rows"
         if not _crosses_rows(normalization):
             return "its rows lie along memory"
@@ -65,10 +64,6 @@ def _sizes(normalization: NormalizationOp, m: Match) -> tuple[int, Dim]:
 
 def _has_indices(normalization: NormalizationOp) -> bool:
     return any(isinstance(inner, IndexOp) for region in normalization.regions for inner in region.block.ops)
-
-
-def _is_held(rows: int, length: int, device: GpuDevice) -> bool:
-    return length <= device.registers * device.blocks_of_row(rows)
 
 
 def _crosses_rows(normalization: NormalizationOp) -> bool:

@@ -44,11 +44,11 @@ def pooling_text(
         if element in narrow
         else f"fused.yield %acc : {accumulators}"
     )
-    turned = last and not planes
-    given, made, result = tensor(shape, element), tensor(out, element), tensor(out, element, last=turned)
+    is_reordered = last and not planes
+    given, made, result = tensor(shape, element), tensor(out, element), tensor(out, element, last=is_reordered)
     inner = tensor(shape, element, last=last)
     enter = f"%a = fused.reformat %x : ({given}) -> {inner}" if last else ""
-    leave = f"%y = fused.reformat %b : ({result}) -> {made}" if turned else ""
+    leave = f"%y = fused.reformat %b : ({result}) -> {made}" if is_reordered else ""
     return f"""
     func.func @main(%x: {given} {{trt.name = "x"}}) -> ({made} {{trt.name = "y"}}) {{
       {enter}
@@ -60,7 +60,7 @@ def pooling_text(
         {body}
       }}
       {leave}
-      func.return {"%y" if turned else "%b"} : {made}
+      func.return {"%y" if is_reordered else "%b"} : {made}
     }}"""
 
 

@@ -94,8 +94,8 @@ class OrderAssignment:
         for op, choice in self.choices.items():
             graph.edge(_SOURCE, op, choice.plain)
             graph.edge(op, _SINK, inf if self._is_read_inside(op) else choice.last)
-            if choice.turn is not None:
-                _add_reads(graph, op, choice.reads, choice.turn)
+            if choice.reordering is not None:
+                _add_reads(graph, op, choice.reads, choice.reordering)
             for preference in choice.preferences:
                 value = op.operands[preference.operand]
                 if not isinstance(value.owner, ConstantOp):
@@ -153,12 +153,12 @@ def _node(op: Operation, preference: Preference) -> object:
     return (op, "reads") if preference.reorders else op
 
 
-def _add_reads(graph: MinimumCut, op: Operation, costs: tuple[float, float], turn: tuple[float, float]) -> None:
+def _add_reads(graph: MinimumCut, op: Operation, costs: tuple[float, float], reordering: tuple[float, float]) -> None:
     reads = (op, "reads")
     graph.edge(_SOURCE, reads, costs[0])
     graph.edge(reads, _SINK, costs[1])
-    graph.edge(op, reads, turn[0])
-    graph.edge(reads, op, turn[1])
+    graph.edge(op, reads, reordering[0])
+    graph.edge(reads, op, reordering[1])
 
 
 def _lies_like(of: Attribute, wanted: Attribute) -> bool:

@@ -80,7 +80,7 @@ class Costs:
             return apart * (_ODD_PARTS if self._is_kept(of) else _LOST_PARTS) * self.moved(of)
         return apart * _SECTOR / (_PIXELS * byte_width(element_of(of))) * self.moved(of)
 
-    def turned_to_planes(self, op: ConvolutionOp) -> float:
+    def reordered_to_planes(self, op: ConvolutionOp) -> float:
         """The same for planes behind an input whose channels are innermost.
 
         Warpgroups that have channels as rows write runs of planes, where these begin at whole words.

@@ -69,14 +69,14 @@ class Choice:
     """The costs of an op by the order of its results, and what it wants.
 
     Where it may read in one order and write in another, `reads` has the costs by the order in which it reads, and
-    `turn` what it costs to write the channels last, and to write planes of them, where it reads the other way.
+    `reordering` what it costs to write the channels last, and to write planes of them, where it reads the other way.
     """
 
     plain: float = 0.0
     last: float = inf
     preferences: list[Preference] = field(default_factory=list[Preference])
     reads: tuple[float, float] = (0.0, 0.0)
-    turn: tuple[float, float] | None = None
+    reordering: tuple[float, float] | None = None
 
 
 def choice_of(op: Operation, costs: Costs) -> Choice:
@@ -128,8 +128,8 @@ def _convolution(op: Operation, costs: Costs) -> Choice:
     if not has_orders(op.input.type) or costs.reads_any_order(op):
         choice = Choice(plain, last)
     elif _reorders(op):
-        turn = costs.reordered(op) + costs.saved_by_planes(op), costs.turned_to_planes(op)
-        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), turn)
+        reordering = costs.reordered(op) + costs.saved_by_planes(op), costs.reordered_to_planes(op)
+        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (plain, last), reordering)
     else:
         choice = Choice(plain, last, [Preference(0)])
     _read_extras(op, op.extras, list(op.access), 2, costs, choice)
@@ -146,16 +146,16 @@ def _window(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, WindowOp)
     moved = costs.moved(op.input.type, op.output.type)
     last = (1.2 if op.axis.value.data == 2 else 2.5) * moved if has_orders(op.output.type) else inf
-    if _turns_to_planes(op, costs):
-        turn = FORBIDDEN, costs.transposed(op.output.type)
-        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (2 * moved, last), turn)
+    if _has_planes_kernel(op, costs):
+        reordering = FORBIDDEN, costs.transposed(op.output.type)
+        choice = Choice(0.0, 0.0, [Preference(0, reorders=True)], (2 * moved, last), reordering)
     else:
         choice = Choice(2 * moved, last, [Preference(0)] if has_orders(op.input.type) else [])
     _read_extras(op, op.extras, list(op.access), 1, costs, choice)
     return choice
 
 
-def _turns_to_planes(op: WindowOp, costs: Costs) -> bool:
+def _has_planes_kernel(op: WindowOp, costs: Costs) -> bool:
     """Whether a pooling of channels that are innermost has a kernel that writes planes."""
     is_image = op.axis.value.data == 2 and has_orders(op.input.type) and has_orders(op.output.type)
     is_large = costs.number(element_count(op.output.type)) >= MIN_ELEMENTS
