@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.ir import Attribute
+
 from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.fused.scatter import ScatterOp
 from mlirt.dialects.indexing import ScatterMode, ScatterReduction
@@ -15,7 +17,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.copying import copy
-from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import Coordinate, NestOperand, coordinate_operands, coordinates_of, resolve
 from mlirt.kernels.lib.language.words import extent, parallel
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
@@ -23,8 +25,7 @@ from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
 def lower(op: ScatterOp, lowering: Lowering) -> bool:
-    if lowering.placements[op.data] != lowering.placements[op.output]:
-        copy(op.data, lowering.placements[op.output], op, lowering)
+    copy_data(op, lowering)
     if element_count(op.updates.type) == 0:
         return True
     k = lowering.kernel("scatter")
@@ -33,11 +34,30 @@ def lower(op: ScatterOp, lowering: Lowering) -> bool:
     return True
 
 
+def copy_data(op: ScatterOp, lowering: Lowering) -> None:
+    """A launch that copies the data, unless the updates are applied in its place."""
+    if lowering.placements[op.data] != lowering.placements[op.output]:
+        copy(op.data, lowering.placements[op.output], op, lowering)
+
+
+def computed_type(op: ScatterOp) -> Attribute:
+    """The type in which updates are combined with what is there; that of the elements where they are only written."""
+    element = element_of(op.data.type)
+    return element if op.reduction.data is ScatterReduction.NONE else compute_type(element)
+
+
+def combined(op: ScatterOp, before: Callable[[], Value], update: Value) -> Value:
+    """What becomes of an element; it is read only where that matters."""
+    kind = op.reduction.data
+    if kind is ScatterReduction.NONE:
+        return update
+    return value_of(getattr(builder().scalars(computed_type(op)), kind.name.lower())(before(), update))
+
+
 @kernel
 def _scatter(code: NestCode, border: int, coordinates: Sequence[Coordinate], op: ScatterOp) -> None:
     """`for each place that no index tells apart: for updates, in order: y[index] = combine(y[index], update)`."""
-    kind, element = op.reduction.data, element_of(op.data.type)
-    wide = element if kind is ScatterReduction.NONE else compute_type(element)
+    wide = computed_type(op)
     updates, y = (NestOperand(code, len(coordinates) + operand, wide) for operand in (0, 1))
     outer, ordered = code.split(border)
     lengths = [extent(length) for length in ordered]
@@ -46,10 +66,8 @@ def _scatter(code: NestCode, border: int, coordinates: Sequence[Coordinate], op:
         def apply(at: Sequence[Any]) -> None:
             places, valid = resolve(code, coordinates, at)
             if valid:
-                value = updates[at]
-                if kind is not ScatterReduction.NONE:
-                    value = getattr(builder().scalars(wide), kind.name.lower())(y.moved(places)[at], value)
-                y.moved(places)[at] = value
+                target = y.moved(places)
+                target[at] = combined(op, lambda: target[at], updates[at])
 
         _in_order(lengths, code.loops_before(border, loops), apply)
 

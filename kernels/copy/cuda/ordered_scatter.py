@@ -13,17 +13,16 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i32
 
-from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.fused.scatter import ScatterOp
-from mlirt.dialects.indexing import ScatterMode, ScatterReduction
+from mlirt.dialects.indexing import ScatterMode
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
+from mlirt.dialects.tensor_types import dims, element_count, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.copying import copy
+from mlirt.kernels.copy.scatter import combined, computed_type, copy_data
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
-from mlirt.kernels.lib.language.nest_words import as_index
+from mlirt.kernels.lib.language.nest_words import position
 from mlirt.kernels.lib.language.simt_words import block_id, shared_memory, sync_threads, thread_id
-from mlirt.kernels.lib.language.words import Tensor, extent, is_inside, place, split, static_range
+from mlirt.kernels.lib.language.words import Tensor, extent, place, split, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (ScatterOp,)
@@ -60,11 +59,8 @@ def lower(op: ScatterOp, lowering: Lowering) -> bool:
     parts = _parts(op, lowering)
     if parts is None:
         return False
-    if lowering.placements[op.data] != lowering.placements[op.output]:
-        copy(op.data, lowering.placements[op.output], op, lowering)
-    element = element_of(op.data.type)
-    wide = element if op.reduction.data is ScatterReduction.NONE else compute_type(element)
-    k = lowering.kernel("scatter")
+    copy_data(op, lowering)
+    k, wide = lowering.kernel("scatter"), computed_type(op)
     build(k, _scatter, op, parts, Tensor(op.indices), Tensor(op.updates, wide), Tensor(op.output, wide))
     k.finish(op, grid=[product(parts.apart) * parts.blocks, 1, 1], block=[_THREADS])
     return True
@@ -103,20 +99,20 @@ def _scatter(op: ScatterOp, parts: _Parts, indices: Tensor, updates: Tensor, y: 
     for first in range(0, count, _THREADS):
         owner = value_of(builder().index(-1))
         if first + thread < count:
-            target, valid = _place(op, parts, indices, _position(parts, place(first + thread), apart))
+            target, valid = _place(op, parts, indices, _update(parts, place(first + thread), apart))
             if valid:
                 owner = _number(op, parts, target) % (parts.owners * parts.blocks)
         owners[thread] = _as_int32(owner)
         sync_threads()
         for number in range(min(count - first, _THREADS)):
             if owners[number] == _as_int32(own):
-                position = _position(parts, place(first + number), apart)
-                target, valid = _place(op, parts, indices, position)
+                update = _update(parts, place(first + number), apart)
+                target, valid = _place(op, parts, indices, update)
                 if valid:
                     for element in range(thread % parts.lanes, elements, parts.lanes):
                         behind = split(place(element), parts.tail) if parts.tail else []
-                        at, value = [*target, *behind], updates[*position, *behind]
-                        y[at] = _combined(op, y, at, value)
+                        at = [*target, *behind]
+                        y[at] = combined(op, lambda: y[at], updates[*update, *behind])
         sync_threads()
 
 
@@ -124,26 +120,25 @@ def _as_int32(number: Value) -> Value:
     return value_of(builder().to_integer(number, i32))
 
 
-def _position(parts: _Parts, number: Value, apart: Sequence[Value]) -> list[Value]:
+def _update(parts: _Parts, number: Value, apart: Sequence[Value]) -> list[Value]:
     """The index of an update along each dimension but the tail's."""
     meeting = split(number, parts.meeting)
     return meeting if parts.axis is None else [*apart[: parts.axis], *meeting, *apart[parts.axis :]]
 
 
 @kernel
-def _place(op: ScatterOp, parts: _Parts, indices: Tensor, position: Sequence[Value]) -> tuple[list[Value], bool]:
+def _place(op: ScatterOp, parts: _Parts, indices: Tensor, update: Sequence[Value]) -> tuple[list[Value], bool]:
     """Where an update goes along each dimension of the result but the tail's, and whether there is such a place."""
-    axes, found = ([parts.axis] if parts.axis is not None else list(range(op.depth))), list(position)
-    if parts.axis is None:
-        found = [as_index(indices[*position, number]) for number in range(op.depth)]
-    else:
-        found = [as_index(indices[position]) if axis in axes else one for axis, one in enumerate(position)]
     lengths = [extent(length) for length in dims(op.output.type)]
-    wrapped = [one + lengths[axis] if axis in axes and one < 0 else one for axis, one in enumerate(found)]
-    valid = True
-    for axis in axes:
-        valid = valid and is_inside(wrapped[axis], lengths[axis])
-    return wrapped, valid
+    if parts.axis is not None:
+        place, valid = position(indices[update], lengths[parts.axis])
+        return [*update[: parts.axis], place, *update[parts.axis + 1 :]], valid
+    found, valid = list[Value](), True
+    for axis in static_range(op.depth):
+        place, is_there = position(indices[*update, axis], lengths[axis])
+        found = [*found, place]
+        valid = valid and is_there
+    return found, valid
 
 
 @kernel
@@ -153,15 +148,6 @@ def _number(op: ScatterOp, parts: _Parts, target: Sequence[Value]) -> Value:
     for axis in static_range(1, op.depth):
         number = number * extent(dims(op.output.type)[axis]) + target[axis]
     return number
-
-
-@kernel
-def _combined(op: ScatterOp, y: Tensor, at: Sequence[Value], value: Value) -> Value:
-    kind = op.reduction.data
-    if kind is ScatterReduction.NONE:
-        return value
-    scalars = builder().scalars(compute_type(element_of(op.data.type)))
-    return value_of(getattr(scalars, kind.name.lower())(y[at], value))
 
 
 __all__ = ["lower"]

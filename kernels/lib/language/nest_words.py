@@ -118,13 +118,20 @@ def resolve(code: NestCode, coordinates: Sequence[Coordinate], at: Sequence[Valu
     """
     places, valid = list[tuple[SSAValue, Stride]](), True
     for one in coordinates:
-        index = as_index(code.load(one.operand, at))
-        wrapped = index + one.length if index < 0 else index
-        places = [*places, (wrapped, one.step)]
-        valid = valid and is_inside(wrapped, one.length)
+        index, is_there = position(code.load(one.operand, at), one.length)
+        places = [*places, (index, one.step)]
+        valid = valid and is_there
     return places, valid
 
 
-def as_index(number: SSAValue) -> Value:
+@kernel
+def position(number: SSAValue, length: Value) -> tuple[Value, bool]:
+    """A position along a dimension that a tensor holds, negative ones from the end, and whether there is one."""
+    index = _as_index(number)
+    wrapped = index + length if index < 0 else index
+    return wrapped, is_inside(wrapped, length)
+
+
+def _as_index(number: SSAValue) -> Value:
     k = builder()
     return value_of(k.from_integer(k.scalars(i64).cast(k.ready(number), number.type)))
