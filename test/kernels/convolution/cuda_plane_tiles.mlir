@@ -9,9 +9,9 @@
 // CHECK:   kernel.barrier
 // CHECK:   kernel.load_matrix %pixels
 // CHECK:   kernel.mma f16 {{.*}} {rows = 2 : i64, columns = 4 : i64}
-// CHECK:   kernel.store_fragment {{.*}}, %sums
+// CHECK:   kernel.store_fragment {{.*}}, %accumulators
 // CHECK:   kernel.barrier
-// CHECK:   kernel.load_fragment %sums
+// CHECK:   kernel.load_fragment %accumulators
 // CHECK:   kernel.store_fragment {{.*}}, %output{{.*}} {offsets = array<i64: 0, 1, 2, 3>, wide = true}
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x8x32x32xf16>) -> tensor<2x32x32x32xf16> {
