@@ -32,6 +32,7 @@ from mlirt.builder.host import cuda_target  # noqa: E402
 from mlirt.builder.machine_code.disassembler import disassemble  # noqa: E402
 from mlirt.builder.machine_code.listing import Instruction, Listing, parse_listing  # noqa: E402
 from mlirt.builder.numba_cuda import compile_kernels  # noqa: E402
+from mlirt.builder.tactics.early_compiler import cuda_plan_code  # noqa: E402
 from mlirt.builder.tactics.selection import CALLS  # noqa: E402
 from mlirt.builder.tactics.sites import find_sites  # noqa: E402
 from mlirt.builder.tactics.trial import Trial, feeds, trials  # noqa: E402
@@ -198,7 +199,7 @@ def times_of_shapes(made: dict[tuple[Size, WarpTile], Trial], code: dict[str, di
     assert timer is not None
     for key, trial in made.items():
         count = 2 if _products_of(key[0]) > 1e10 else CALLS
-        plan = trial.plan(count, {"kind": "cuda", "arch": cuda_target().arch}, {n: code[n] for n in trial.sources})
+        plan = trial.plan(count, cuda_plan_code({n: code[n] for n in trial.sources}, cuda_target().arch))
         (time,) = timer.times([plan], [trial.shapes], [feeds(plan, trial.shapes, {})])
         found[key] = time / count
     return found

@@ -18,6 +18,7 @@ from mlirt.builder.host import architectures_of_build, cpu_target, cuda_target
 from mlirt.builder.kept_network import network_sections, text_section
 from mlirt.builder.kept_state import KeptState, with_state
 from mlirt.builder.layer_parameters import LayerParameters
+from mlirt.builder.object_code import MAIN, object_records, object_sections, target_record
 from mlirt.builder.opened import opened
 from mlirt.builder.pipeline_record import PIPELINE, pipeline_record
 from mlirt.builder.plan_cache import TAKEN, PlanCache
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
     from mlirt.builder.config.build_config import BuildConfig, Progress
     from mlirt.builder.profiles import Profile
     from mlirt.runtime.plan_file import Plan
-
-_CPU_MAIN = "main.o"
 
 
 @dataclass(frozen=True)
@@ -146,12 +145,12 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
         code, kernels = _cuda_code(module, _architectures(options), options.progress or _silent)
     manifest = manifest_of(module, options.name)
     parameters.add_to(cast("list[dict[str, object]]", manifest["layers"]))
-    manifest.update(mlirt=__version__, target=_target_record(machine))
+    manifest.update(mlirt=__version__, target=target_record(machine))
     if options.profiles:
         inputs = cast("list[dict[str, Any]]", manifest["inputs"])
         manifest["profiles"] = profile_records(options.profiles, inputs)
     if target == "cpu":
-        manifest["main"] = _CPU_MAIN
+        manifest["main"] = MAIN
         _take_arrays_where_they_lie(manifest)
     elif "program" in manifest:
         setters = setter_cubins(_architectures(options))
@@ -185,11 +184,12 @@ def _lowered_for_cpu(module: ModuleOp, ctx: RtContext, options: BuildOptions) ->
     options.report("optimising the network")
     pipeline, first = _pipeline_options(machine, options), options.first
     tuning = options.tuning
-    if (tuning.selector is not None or tuning.workspace is not None) and first not in ("lowering", "memory"):
+    chosen = tuning.timer is not None or tuning.selector is not None
+    if (chosen or tuning.workspace is not None) and first not in ("lowering", "memory"):
         run_phases(module, ctx, first, "layout", options=pipeline)
         if tuning.workspace is None or not is_ample(module, tuning.workspace):
             select_tactics(module, ctx, machine, tuning, options.progress or _silent)
-        elif tuning.selector is not None:
+        elif chosen:
             select_tactics(module, ctx, machine, replace(tuning, workspace=None), options.progress or _silent)
         first = "lowering"
     run_phases(module, ctx, first, options=pipeline)
@@ -240,33 +240,16 @@ def _silent(text: str, done: int, total: int) -> None:
     """Nobody watches."""
 
 
-def _target_record(machine: Target) -> dict[str, object]:
-    from mlirt.runtime.host_cpu import host_triple
-
-    return {
-        "kind": machine.kind,
-        "triple": (machine.triple or host_triple()) if machine.kind == "cpu" else "",
-        "features": sorted(machine.features),
-        "vector_bits": machine.vector_bits,
-        "arch": machine.arch,
-        "device": machine.described,
-    }
-
-
 Code = tuple[dict[str, bytes], Mapping[str, dict[str, object]]]
 
 
 def _cpu_code(module: ModuleOp, machine: Target, report: Callable[[str, int, int], None]) -> Code:
     from mlirt.builder.numba_cpu import compile_kernels
-    from mlirt.builder.spmd_main import main_features, main_object
     from mlirt.codegen.numba_cpu import kernel_source
-    from mlirt.runtime.host_cpu import host_triple
 
     sources = {op.sym_name.data: kernel_source(op) for op in module.body.block.ops if isinstance(op, FuncOp)}
     objects = compile_kernels(sources, machine, report)
-    sections = {f"{kernel}.o": code for kernel, code in objects.items()}
-    sections[_CPU_MAIN] = main_object(machine.triple or host_triple(), main_features(machine.features))
-    return sections, {kernel: {"symbol": kernel, "object": f"{kernel}.o"} for kernel in objects}
+    return object_sections(objects, machine), object_records(objects)
 
 
 def _cuda_code(module: ModuleOp, architectures: Sequence[str], report: Callable[[str, int, int], None]) -> Code:

@@ -79,7 +79,7 @@ def _is_repeatable(target: str, tuning: Tuning) -> bool:
     """Whether nothing is measured, asked or checked on the way."""
     if tuning.selector is not None:
         return False
-    return target == "cpu" or (tuning.timer is None and not _checks_machine_code())
+    return tuning.timer is None and (target == "cpu" or not _checks_machine_code())
 
 
 def _checks_machine_code() -> bool:

@@ -25,6 +25,7 @@ _SAME: Mapping[str, str] = {
     "system": "system",
     "timingCacheFile": "timing_cache",
     "heuristic": "heuristic",
+    "cpuTiming": "cpu_timing",
     "avgTiming": "avg_timing_iterations",
     "minTiming": "min_timing_iterations",
     "shapeCache": "shape_cache_mb",

@@ -13,8 +13,9 @@ from mlirt.tools.rt_exec_flags import add_flags
 from mlirt.tools.trtexec_flags import take_trtexec_flags
 
 _FOR_BUILDING = (
-    "config", "saveEngine", "timingCacheFile", "heuristic", "tacticSources", "minShapes", "optShapes", "maxShapes",
-    "layerPrecisions", "layerOutputTypes", "refit", "fp16", "int8", "best", "calib", "calibData",
+    "config", "saveEngine", "timingCacheFile", "heuristic", "cpuTiming", "tacticSources",
+    "minShapes", "optShapes", "maxShapes", "layerPrecisions", "layerOutputTypes",
+    "refit", "fp16", "int8", "best", "calib", "calibData",
     "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit", "state", "markDebug",
     "weights", "first", "remarks", "statistics", "remarks_output", "load_pass_plugin",
 )  # fmt: skip

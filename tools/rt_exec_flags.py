@@ -120,7 +120,7 @@ def _add_plan(add: Add) -> None:
 
 def _add_timing(add: Add) -> None:
     """How tactics are chosen."""
-    add("--timingCacheFile", metavar="FILE", help="read measured times of tactics, and add the new ones (CUDA)")
+    add("--timingCacheFile", metavar="FILE", help="read measured times of tactics, and add the new ones")
     add("--noBuilderCache", action="store_true", help="leave measured times out: do not read or write any")
     add(
         "--avgTiming",
@@ -131,6 +131,7 @@ def _add_timing(add: Add) -> None:
     )
     add("--minTiming", type=positive, default=7, metavar="N", help="measurements of a tactic; default: %(default)s")
     add("--heuristic", action="store_true", help="choose tactics by estimates, measure none (CUDA)")
+    add("--cpuTiming", action="store_true", help="measure tactics on this machine's processors (CPU)")
     add(
         "--tacticSources",
         default="",

@@ -107,6 +107,7 @@ class IBuilderConfig(FixedAttributes, ContextManager):
         self._timing_cache: TimingCache | None = None
         self._tactic_sources: int | None = None
         self.avg_timing_iterations = CALLS
+        self.cpu_timing = False
         self.int8_calibrator: IInt8Calibrator | None = None
         self.profile_stream = 0
         self.profiling_verbosity = ProfilingVerbosity.LAYER_NAMES_ONLY

@@ -175,6 +175,7 @@ def build_config(network: INetworkDefinition, config: IBuilderConfig, target: st
         algorithm_selector=config.algorithm_selector,
         reject_empty_algorithms=config.rejects_empty_algorithms,
         heuristic=config.times_no_tactics,
+        cpu_timing=config.cpu_timing,
         avg_timing_iterations=config.avg_timing_iterations,
         min_timing_iterations=config.timing_rounds,
         tactic_sources=config.measured_libraries,

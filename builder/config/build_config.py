@@ -100,11 +100,15 @@ class BuildConfig:
     timing_cache: TimingCache | str | os.PathLike[str] | None = field(
         default=None, metadata=setting(checks.path_or_object, "prevents")
     )
-    """Measured times of tactics, or a file of them: read, and written with the new ones. For "cuda". A folder or a URL
-    is shared by build machines (docs/build-farms.md).
+    """Measured times of tactics, or a file of them: read, and written with the new ones. For "cuda", and for "cpu" with
+    `cpu_timing`. A folder or a URL is shared by build machines (docs/build-farms.md).
     """
     heuristic: bool = field(default=False, metadata=setting(checks.flag))
     """Do not measure tactics on the GPU, believe the estimates of their times."""
+    cpu_timing: bool = field(default=False, metadata=setting(checks.flag, "prevents"))
+    """Measure tactics on this machine's processors, too: register tiles of products and convolutions, Winograd's
+    algorithm. Builds take several times longer; without it the estimates are believed there.
+    """
     algorithm_selector: AlgorithmSelector | None = field(
         default=None, metadata=setting(checks.anything, "prevents", is_stored=False)
     )
@@ -114,7 +118,7 @@ class BuildConfig:
     avg_timing_iterations: int = field(default=10, metadata=setting(checks.whole(1), unit="runs"))
     """How many runs of a tactic are measured at once."""
     min_timing_iterations: int = field(default=7, metadata=setting(checks.whole(1), unit="measurements"))
-    """How many times over a tactic is measured; the median counts."""
+    """How many times over a tactic is measured; the median counts, on a CPU the least."""
     tactic_sources: Sequence[str] = field(default=(), metadata=setting(checks.texts(checks.tactic_source)))
     """Libraries whose kernels are measured beside mlirt's own: "CUBLAS_LT" for products, "CUDNN" for convolutions. A
     plan in which one was the fastest needs it where it runs. For "cuda".

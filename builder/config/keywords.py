@@ -35,6 +35,7 @@ class Keywords(TypedDict, total=False):
     obey_layer_precisions: bool
     timing_cache: TimingCache | str | os.PathLike[str] | None
     heuristic: bool
+    cpu_timing: bool
     algorithm_selector: AlgorithmSelector | None
     reject_empty_algorithms: bool
     avg_timing_iterations: int

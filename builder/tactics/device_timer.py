@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlirt.builder.tactics.agreement import Outcome, outcome_of
+from mlirt.builder.tactics.early_compiler import EarlyCompiler, cuda_plan_code
 from mlirt.builder.tactics.sampled_parts import sampled_parts
 from mlirt.errors import MlirtError
 from mlirt.runtime.cuda import CudaDevice
@@ -21,12 +22,14 @@ from mlirt.runtime.file_lock import locked
 from mlirt.runtime.shape_binding import bind_shapes
 
 if TYPE_CHECKING:
+    from mlirt.builder.cubin import Cubin
+    from mlirt.builder.tactics.plan_code import Compiler, PlanCode
     from mlirt.builder.tactics.trial import Shape
     from mlirt.dialects.tensor_op import Array
     from mlirt.runtime.driver_interface import Driver
     from mlirt.runtime.plan_file import Plan
 
-_MAX_RATIO_TO_BEST = 3.0  # times the best of the first round
+MAX_RATIO_TO_BEST = 3.0  # times the best of the first round
 _WARM_UP_MS = 30.0
 _MAX_WARM_UPS = 1000
 FAILED = float("inf")
@@ -39,11 +42,19 @@ class Timer(Protocol):
     device: str
     """What is measured on: times of one device say nothing about another."""
 
-    architecture: str
-    """The name of the code that it runs, such as `sm_90a`."""
-
     cache_bytes: int
     """What a run may touch so that the next one still finds it in the cache."""
+
+    margin: float
+    """How much faster, as a part of its time, another tactic has to be than the one that the estimates choose."""
+
+    def compiler(self) -> Compiler:
+        """What compiles kernels for it."""
+        ...
+
+    def plan_code(self, codes: Mapping[str, Any]) -> PlanCode:
+        """The code of a plan that it can run, from what the compiler gave for each of its kernels by name."""
+        ...
 
     def times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
@@ -64,11 +75,20 @@ class DeviceTimer:
     def __init__(self, driver: Driver, architecture: str, rounds: int) -> None:
         self._driver = driver
         self._rounds = rounds
+        self.margin = 0.0
         self.device = driver.describe()
-        self.architecture = architecture
+        self._architecture = architecture
         # Either half of the processors keeps what it reads in its own half of the cache.
         self.cache_bytes = driver.cache_bytes() // 2
         self._is_warm = False
+
+    def compiler(self) -> EarlyCompiler:
+        """Compiles for the architecture of the device while other kernels are being lowered."""
+        return EarlyCompiler(self._architecture)
+
+    def plan_code(self, codes: Mapping[str, Mapping[str, Cubin]]) -> PlanCode:
+        """The code of a plan for the architecture of the device."""
+        return cuda_plan_code(codes, self._architecture)
 
     def times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]
@@ -77,7 +97,7 @@ class DeviceTimer:
 
         Other builds on this machine wait meanwhile.
         """
-        with locked(_lock_file()):
+        with locked(lock_file()):
             return self._times(plans, shapes, feeds)
 
     def outcomes(
@@ -86,7 +106,7 @@ class DeviceTimer:
         """What the runs of each plan give: the first behind caches that hold what was uploaded, the next ones behind
         caches that hold something else, the last directly behind another.
         """
-        with locked(_lock_file()):
+        with locked(lock_file()):
             sweep = DeviceBlock(self._driver, 2 * self._driver.cache_bytes())
             return [self._outcome(*one, sweep) for one in zip(plans, shapes, feeds, strict=True)]
 
@@ -109,7 +129,7 @@ class DeviceTimer:
         self._warm_up(runs)
         found: list[list[float]] = [[] for _ in runs]
         for number in range(self._rounds):
-            limit = _MAX_RATIO_TO_BEST * min((times[0] for times in found if times), default=FAILED)
+            limit = MAX_RATIO_TO_BEST * min((times[0] for times in found if times), default=FAILED)
             for run, times in zip(runs, found, strict=True):
                 if run is not None and (number == 0 or times[0] <= limit):
                     times.append(run.microseconds())
@@ -126,7 +146,7 @@ class DeviceTimer:
         self._is_warm = True
 
 
-def _lock_file() -> Path:
+def lock_file() -> Path:
     """One for each user: a file of another user could not be opened."""
     user = os.getuid() if hasattr(os, "getuid") else 0
     return Path(tempfile.gettempdir()) / f"mlirt-{user}-timing.lock"

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mlirt.builder.compile_side_by_side import RunningCompilers, compilers_side_by_side
+from mlirt.builder.cubin import stored
 from mlirt.builder.numba_cuda import compile_kernels
+from mlirt.builder.tactics.plan_code import PlanCode
 
 if TYPE_CHECKING:
     from mlirt.builder.cubin import Cubin
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 _COMPILERS_EACH = 4  # that the kernels of one layer keep busy
+
+
+def cuda_plan_code(cubins: Mapping[str, Mapping[str, Cubin]], architecture: str) -> PlanCode:
+    """The code of a plan for one architecture by the names of its kernels."""
+    return PlanCode(*stored(cubins), {"target": {"kind": "cuda", "arch": architecture}})
 
 
 class EarlyCompiler:

@@ -10,49 +10,75 @@ from xdsl.dialects.builtin import FunctionType, IntegerType, ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.io_formats import AS_TYPED
 from mlirt.dialects.ir_printer import IrPrinter
+from mlirt.dialects.locations import name_of, named
 from mlirt.dialects.symbolic import evaluate, sym, symbols
-from mlirt.dialects.tensor_types import dims, tensor
+from mlirt.dialects.tensor_types import channels, dims, element_of, halo, is_tensor, tensor
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import name_typical_values, typical, typical_values
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.kernels.lib.tactics.registry import TACTIC
 
 Shape = tuple[int, ...]
+EDGE = "the edge of a trial"
+"""The layer of launches that bring tensors into memory with a border, as the op has them, and out of it."""
 
 
 def network_of(op: Operation, known: Mapping[str, int]) -> ModuleOp:
     """A function of the operands of `op` that are not constant, and of its results, which stay as they lie.
 
     Symbols in the types, typically of the `known` sizes, are bound by further inputs: for each a vector of bytes.
+    Tensors with a border, which no caller has, are copied from and to ones without: by ops of the layer `EDGE`.
     """
     given = [value for value in dict.fromkeys(op.operands) if not isinstance(value.owner, ConstantOp)]
     names = sorted(_symbols_of(op, known))
-    types: list[Attribute] = [value.type for value in given]
+    types: list[Attribute] = [_without_border(value.type) for value in given]
     types += [tensor(IntegerType(8), [sym(name)]) for name in names]
     block = Block(arg_types=types)
-    mapping: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=False))
+    mapping: dict[SSAValue, SSAValue] = {}
+    for value, arg in zip(given, block.args, strict=False):
+        mapping[value] = _edge(block, arg, value.type)
     for value in dict.fromkeys(op.operands):
         if isinstance(value.owner, ConstantOp):
             block.add_op(constant := value.owner.clone())
             mapping[value] = constant.results[0]
     block.add_op(copy := op.clone(value_mapper=mapping))
     copy.attributes.pop(TACTIC, None)
-    block.add_op(ReturnOp(*copy.results))
-    function = FuncOp("main", FunctionType.from_lists(types, [value.type for value in copy.results]), Region(block))
+    results = [_edge(block, value, _without_border(value.type)) for value in copy.results]
+    block.add_op(ReturnOp(*results))
+    function = FuncOp("main", FunctionType.from_lists(types, [value.type for value in results]), Region(block))
     function.attributes[AS_TYPED] = UnitAttr()
     name_typical_values(function, {name: typical(sym(name), known) for name in names})
     return ModuleOp([function])
 
 
+def _without_border(type_: Attribute) -> Attribute:
+    if not is_tensor(type_) or not halo(type_):
+        return type_
+    return tensor(element_of(type_), dims(type_), channels(type_))
+
+
+def _edge(block: Block, value: SSAValue, wanted: Attribute) -> SSAValue:
+    """A value as it is wanted, with a border or without."""
+    if value.type == wanted:
+        return value
+    block.add_op(op := ReformatOp(value, wanted))
+    op.location = named(EDGE)
+    return op.output
+
+
 def op_of(network: ModuleOp) -> Operation:
     """The op that such a network consists of."""
     (function,) = [op for op in network.body.block.ops if isinstance(op, FuncOp)]
-    last = function.body.block.last_op
-    assert last is not None
-    assert last.prev_op is not None
-    return last.prev_op
+    ops = function.body.block.ops
+    (found,) = [op for op in ops if not isinstance(op, ConstantOp | ReturnOp) and not _is_edge(op)]
+    return found
+
+
+def _is_edge(op: Operation) -> bool:
+    return isinstance(op, ReformatOp) and name_of(op) == EDGE
 
 
 def input_shapes(network: ModuleOp) -> list[Shape]:

@@ -246,7 +246,7 @@ def _selected(
     Of the caller's ways one that declines the layer is not taken, unless all do where it stands alone.
     """
     if tuning.selector is None:
-        return offered[0] if tuning.timer is None else _fastest(offered)
+        return offered[0] if tuning.timer is None else _fastest(offered, tuning.timer.margin)
     allowed = _allowed(tuning.selector, context, offered)
     if not allowed and tuning.reject_empty:
         raise InvalidInputError(
@@ -257,9 +257,12 @@ def _selected(
     return next((one for one in left if lowers is None or not lowers.declines(one.name)), left[0])
 
 
-def _fastest(algorithms: Sequence[Algorithm]) -> Algorithm:
-    """The one with the least time; of equal ones, and of those without a time, the one that lowering tries first."""
-    return min(algorithms, key=_rank)
+def _fastest(algorithms: Sequence[Algorithm], margin: float) -> Algorithm:
+    """The one with the least time; of those without a time, and where it is not faster by the `margin`, the one that
+    lowering tries first.
+    """
+    first, best = algorithms[0], min(algorithms, key=_rank)
+    return first if 0 <= (1 - margin) * first.timing_msec <= best.timing_msec else best
 
 
 def _rank(one: Algorithm) -> tuple[bool, float]:

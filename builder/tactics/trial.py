@@ -12,12 +12,13 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
-from mlirt.builder.cubin import stored
 from mlirt.builder.plan_writer.manifest import manifest_of, weight_keys
 from mlirt.builder.tactics.network_of_one_op import Shape, input_shapes, network_of, op_of
 from mlirt.builder.tactics.repeated_launches import copy_key, repeated
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.kernel.core import FuncOp as KernelOp
+from mlirt.dialects.kernel.features import features_of_kernel
 from mlirt.dialects.kernel.worker import PARTS
 from mlirt.dialects.target import Target
 from mlirt.dialects.typical_sizes import typical_values
@@ -32,8 +33,7 @@ from mlirt.runtime.plan_file import Plan, make_plan
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-    from mlirt.builder.cubin import Cubin
-    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
+    from mlirt.builder.tactics.plan_code import PlanCode, Source
     from mlirt.dialects.tensor_op import Array
 
 _SAMPLE = 1 << 26  # bytes of a constant that are kept; longer ones are measured with repetitions of these
@@ -75,7 +75,7 @@ class Trial:
 
     candidate: str
     manifest: Mapping[str, Any]
-    sources: Mapping[str, KernelSource]
+    sources: Mapping[str, Source]
     weights: Mapping[str, Sample]
     shapes: tuple[Shape, ...]
     workspace: int
@@ -86,19 +86,16 @@ class Trial:
         """Whether it has all numbers of the layer's constants, so that its results can be held against others'."""
         return all(sample.is_whole for sample in self.weights.values())
 
-    def plan(
-        self, calls: int, target: Mapping[str, object], cubins: Mapping[str, Mapping[str, Cubin]], *, cold: bool = False
-    ) -> Plan:
+    def plan(self, calls: int, code: PlanCode, *, cold: bool = False) -> Plan:
         """So many runs, one after the other; with `cold` weights each has its own, so that no cache holds them."""
-        sections, records = stored(cubins)
         weights = {key: sample.array() for key, sample in self.weights.items()}
         size = sum(array.nbytes for array in weights.values())
         copies = min(calls, max(1, _MAX_WEIGHT_BYTES // max(size, 1))) if cold else 1
         buffers, launches = repeated(self.manifest, calls, copies)
-        kernels = [{**kernel, **records.get(kernel["name"], {})} for kernel in self.manifest["kernels"]]
-        changed = {"launches": launches, "buffers": buffers, "kernels": kernels, "layers": [], "target": target}
+        kernels = [{**kernel, **code.records.get(kernel["name"], {})} for kernel in self.manifest["kernels"]]
+        changed = {"launches": launches, "buffers": buffers, "kernels": kernels, "layers": [], **code.header}
         copied = {copy_key(key, copy): array for key, array in weights.items() for copy in range(copies)}
-        return make_plan({**self.manifest, **changed}, sections, copied)
+        return make_plan({**self.manifest, **changed}, code.sections, copied)
 
 
 def trials(
@@ -144,11 +141,21 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: d
         manifest, keys = cast("dict[str, Any]", manifest_of(network)), set(weight_keys(network))
     except MlirtError:  # for example a size that only a whole run tells
         return None
+    if "program" in manifest:  # the launches of a loop cannot be repeated one by one
+        return None
     samples = {key: Sample.of(array, kept) for key, array in ctx.weights.items(keys)}
     arena = [parse(buffer["bytes"], known) for buffer in manifest["buffers"] if buffer["kind"] == "arena"]
     workspace = sum(evaluate(size, known) for size in arena)
-    sources = sources_of(network) if target.kind == "cuda" else {}  # on a CPU nothing is measured
+    sources = sources_of(network) if target.kind == "cuda" else _cpu_sources(network)
     return Trial(name, manifest, sources, samples, shapes, workspace)
+
+
+def _cpu_sources(network: ModuleOp) -> dict[str, Source]:
+    from mlirt.builder.tactics.cpu_compiler import CpuSource
+    from mlirt.codegen.numba_cpu import kernel_source
+
+    kernels = {op.sym_name.data: op for op in network.ops if isinstance(op, KernelOp)}
+    return {name: CpuSource(name, kernel_source(op), features_of_kernel(op)) for name, op in kernels.items()}
 
 
 def feeds(plan: Plan, shapes: Sequence[Shape], kept: dict[tuple[str, Shape], Array]) -> list[Array]:

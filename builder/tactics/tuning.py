@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from mlirt.builder.tactics.selection import CALLS, Tuning
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def tuning(
     cache: TimingCache | str | os.PathLike[str] | None = None,
     selector: AlgorithmSelector | None = None,
+    target: str = "cuda",
     *,
     heuristic: bool = False,
     calls: int = CALLS,
@@ -34,14 +35,15 @@ def tuning(
 ) -> Generator[Tuning]:
     """The choice of tactics for one build; a cache that is a file is written, with what is new, when the build is over.
 
-    With `heuristic`, or without a device, nothing is measured. Else a time is the median of so many `rounds`, each over
-    so many `calls`. `sources` are the libraries beside our own kernels whose tactics are measured too. With
-    `reject_empty` a selector has to allow something for each layer. `workspace` is the most bytes beside its tensors
-    that a layer may take.
+    With `heuristic`, or without a device, nothing is measured. Else a time is the median of so many `rounds`, on a CPU
+    the least of them, each over so many `calls`. `sources` are the libraries beside our own kernels whose tactics are
+    measured too. With `reject_empty` a selector has to allow something for each layer. `workspace` is the most bytes
+    beside its tensors that a layer may take.
     """
     if calls < 1 or rounds < 1:
         raise InvalidInputError(f"tactics are measured in {rounds} rounds of {calls} calls: expected at least one each")
-    timer, libraries = None if heuristic else device_timer(rounds), features_of_sources(sources)
+    measuring = device_timer if target == "cuda" else processor_timer
+    timer, libraries = None if heuristic else measuring(rounds), features_of_sources(sources)
     if timer is not None:
         open_sources(libraries)
     own = TimingCache() if cache is None else cache if isinstance(cache, TimingCache) else TimingCache.load(cache)
@@ -52,26 +54,37 @@ def tuning(
 
 
 def tuning_of(config: BuildConfig, target: str) -> AbstractContextManager[Tuning]:
-    """The choice of tactics that a configuration asks for; on a `cpu` a selector or a limit has it, and nothing is
-    measured.
+    """The choice of tactics that a configuration asks for; on a `cpu` nothing is measured unless `cpu_timing` asks for
+    it. Raises `InvalidInputError` where it does, and code is for another machine.
     """
-    if target != "cuda":
-        choice = Tuning(
-            selector=config.algorithm_selector,
-            reject_empty=config.reject_empty_algorithms,
-            workspace=config.workspace,
-        )
-        return nullcontext(choice)
+    on_device = target == "cuda"
     return tuning(
-        config.timing_cache,
+        config.timing_cache if on_device or config.cpu_timing else None,
         config.algorithm_selector,
-        heuristic=config.heuristic,
+        target,
+        heuristic=config.heuristic if on_device else not config.cpu_timing,
         calls=config.avg_timing_iterations,
         rounds=config.min_timing_iterations,
-        sources=config.tactic_sources,
+        sources=config.tactic_sources if on_device else (),
         reject_empty=config.reject_empty_algorithms,
         workspace=config.workspace,
     )
+
+
+def processor_timer(rounds: int = ROUNDS) -> Timer:
+    """Measures on this machine's processors; raises `InvalidInputError` where code for others is asked for."""
+    from mlirt.builder.device_choice import asked_for, asked_processor
+    from mlirt.builder.host import cpu_target
+    from mlirt.builder.tactics.cpu_timer import CpuTimer
+    from mlirt.dialects.processor_files import HOST
+
+    named = asked_for("cpu") or next((one for one in asked_processor() if one != HOST), "")
+    if named:
+        raise InvalidInputError(
+            f"cpu_timing: tactics are measured on this machine's processors, but code for {named} is asked for; leave "
+            "one of the two out"
+        )
+    return CpuTimer(cpu_target(), rounds)
 
 
 def this_place() -> str | None:

@@ -17,7 +17,7 @@ from mlirt.builder.machine_texts import machine_text
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.device_files import cpu_device
 from mlirt.frontend.onnx.importer import import_model
-from mlirt.kernels.matmul.cpu.tile_choice import choose_tile
+from mlirt.kernels.matmul.cpu.tile_choice import tile_cycles
 from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 from mlirt.runtime.llvm_binding import llvm
@@ -89,7 +89,7 @@ def test_the_accumulators_of_a_product_are_in_registers() -> None:
 
 @pytest.mark.parametrize("rows", [7, 64, 196])
 def test_tiles_are_those_of_32_registers(rows: int) -> None:
-    shape = choose_tile(rows, 256, 512, cpu_device("cpu-neoverse-v1"), 1)
+    shape = next(iter(tile_cycles(rows, 256, cpu_device("cpu-neoverse-v1"), 1)))
     assert 16 < shape.rows * shape.vectors + shape.vectors + 2 <= 32
 
 

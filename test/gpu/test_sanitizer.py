@@ -16,7 +16,7 @@ from small_network import network
 from tactic_layers import PLAIN, WITHOUT_LAYER, one_of_each, registered
 
 import mlirt
-from mlirt.builder.tactics.early_compiler import EarlyCompiler
+from mlirt.builder.tactics.early_compiler import EarlyCompiler, cuda_plan_code
 from mlirt.builder.tactics.trial import feeds
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike
@@ -62,7 +62,7 @@ def engines_of_tactics() -> Iterator[tuple[Engine, dict[str, Array]]]:
         missing = [source.name for source in trial.sources.values() if source not in cubins]
         assert not missing, f"{kind} does not compile: {missing}"
         code = {name: cubins[source] for name, source in trial.sources.items()}
-        plan = trial.plan(1, {"kind": "cuda", "arch": PLAIN.arch}, code)
+        plan = trial.plan(1, cuda_plan_code(code, PLAIN.arch))
         names = [one.name for one in plan.manifest.inputs]
         yield Engine(plan, waits=True), dict(zip(names, feeds(plan, trial.shapes, {}), strict=True))
 

@@ -11,6 +11,8 @@ from mlirt.builder.compile_side_by_side import RunningCompilers
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.tactics import early_compiler
 from mlirt.builder.tactics.agreement import Outcome
+from mlirt.builder.tactics.early_compiler import EarlyCompiler, cuda_plan_code
+from mlirt.builder.tactics.plan_code import PlanCode
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.runtime.plan_file import Plan
 
@@ -27,8 +29,8 @@ class FakeTimer:
     """
 
     device = "fake device"
-    architecture = "sm_90a"
     cache_bytes = 1 << 25
+    margin = 0.0
 
     def __init__(
         self, time: Callable[[int], float] = float, outcome: Callable[[int], Outcome | None] = lambda place: Outcome(())
@@ -37,6 +39,12 @@ class FakeTimer:
         self.outcome = outcome
         self.plans: list[Plan] = []
         self.shapes: list[Sequence[Shape]] = []
+
+    def compiler(self) -> EarlyCompiler:
+        return EarlyCompiler("sm_90a")
+
+    def plan_code(self, codes: Mapping[str, Mapping[str, Cubin]]) -> PlanCode:
+        return cuda_plan_code(codes, "sm_90a")
 
     def outcomes(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]

@@ -31,6 +31,19 @@ def choose_tile(
     A tile has a multiple of `multiple` pixels. `needed` says which part of the accumulators panels of so many blocks
     have.
     """
+    return next(iter(tile_cycles(length, blocks, cpu, multiple, needed)))
+
+
+def tile_cycles(
+    length: Dim,
+    blocks: int,
+    cpu: CpuDevice,
+    multiple: int = 1,
+    needed: Callable[[int], float] = lambda _: 1.0,
+) -> dict[RegisterTile, float]:
+    """The tiles for `choose_tile`, the best first, and the cycles of a step of the sum of all pixels of a row; for a
+    length that is not known, of a pixel.
+    """
     registers = cpu.registers
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
@@ -39,10 +52,8 @@ def choose_tile(
         for pixels in range(multiple, most + 1, multiple)
         if pixels * columns + columns + _FACTORS <= registers
     ]
-    return min(
-        shapes,
-        key=lambda shape: (_cost(shape, length, blocks, cpu) * needed(shape.blocks), -shape.pixels * shape.blocks),
-    )
+    costs = {shape: _cost(shape, length, blocks, cpu) * needed(shape.blocks) for shape in shapes}
+    return dict(sorted(costs.items(), key=lambda item: (item[1], -item[0].pixels * item[0].blocks)))
 
 
 def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,10 +15,11 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cpu.geometry import Geometry, flat_step, geometry_of
 from mlirt.kernels.convolution.cpu.merged_parts import Parts
 from mlirt.kernels.convolution.cpu.packing import pack, pack_depthwise
-from mlirt.kernels.convolution.cpu.tile_choice import choose_tile, cycles, lines_for_each
+from mlirt.kernels.convolution.cpu.tile_choice import choose_tile, cycles, lines_for_each, tile_cycles
 from mlirt.kernels.convolution.cpu.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
 from mlirt.kernels.lib.cpu.register_tiles.tile_rows import Grid, Place, TileRows
@@ -32,7 +34,7 @@ from mlirt.kernels.lib.language.tile_words import (
 )
 from mlirt.kernels.lib.language.words import constant, size
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.lib.tile import RegisterTile
+from mlirt.kernels.lib.tile import RegisterTile, tile_estimates, tile_named
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
@@ -43,6 +45,25 @@ PRIORITY = 20
 POOLS = True
 
 _UNROLLED = 4
+
+
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """The best tiles by their names, `14x2` for 14 pixels by two blocks of channels, and about their microseconds."""
+    geometry = geometry_of(op, lowering)
+    if geometry is None or lowering.known(op.kernel) is None or not tiles_can_pool(op):
+        return {}
+    pooling = tile_pooling(op)
+    code = TileCode(lowering.kernel("convolution"), op, lowering, geometry.lanes)
+    batch, _, rows, length, _ = op.epilogue_dims()
+    if pooling is None and flat_step(geometry, code, rows, length) is not None:
+        rows, length = 1, rows * length
+    known = typical_values(lowering.block)
+    each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
+    steps = geometry.groups * geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
+    times = steps * typical(batch * rows if isinstance(length, int) else batch * rows * length, known)
+    multiple = 1 if pooling is None else pooling.columns
+    costs = tile_cycles(length, geometry.blocks_out, lowering.target.cpu, multiple, geometry.needed)
+    return tile_estimates(costs, times / lowering.target.threads)
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
@@ -57,7 +78,9 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     rows, length = (1, rows * length) if flat else (rows, length)
     multiple = 1 if pooling is None else pooling.columns
     cpu, needed = lowering.target.cpu, geometry.needed
-    shape = choose_tile(length, geometry.blocks_out, cpu, multiple, needed)
+    shape = tile_named(lowering.choice(op)) or choose_tile(length, geometry.blocks_out, cpu, multiple, needed)
+    if shape.pixels % multiple or shape.pixels * shape.blocks + shape.blocks >= cpu.registers:
+        return False
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
     high = 1 if pooling is None else pooling.rows
     work = Work(

@@ -57,15 +57,21 @@ class Cut:
         return self.panels // self.panels_per_group
 
 
-@lru_cache(maxsize=1024)
 def choose_cut(image: Image, cpu: CpuDevice, threads: int, least_gain: float = MIN_GAIN) -> Cut | None:
     """The best cut; None where it is not `least_gain` times as fast as a direct convolution."""
+    best = _best_cut(image, cpu, threads)
+    return best if best is not None and gain_of(image, best, cpu, threads) >= least_gain else None
+
+
+@lru_cache(maxsize=1024)
+def _best_cut(image: Image, cpu: CpuDevice, threads: int) -> Cut | None:
     fitting = [cut for cut in _cuts(image, cpu) if _task_bytes(image, cut) <= cpu.winograd.task_bytes]
-    if not fitting:
-        return None
-    best = min(fitting, key=lambda cut: winograd_cycles(image, cut, threads, cpu))
-    gain = direct_cycles(image, cpu, threads) / winograd_cycles(image, best, threads, cpu)
-    return best if gain >= least_gain else None
+    return min(fitting, key=lambda cut: winograd_cycles(image, cut, threads, cpu), default=None)
+
+
+def gain_of(image: Image, cut: Cut, cpu: CpuDevice, threads: int) -> float:
+    """How many times as fast as a direct convolution a cut is."""
+    return direct_cycles(image, cpu, threads) / winograd_cycles(image, cut, threads, cpu)
 
 
 def _cuts(image: Image, cpu: CpuDevice) -> Iterator[Cut]:

@@ -17,7 +17,7 @@ from mlirt.kernels.matmul.cpu.packed_tile_kernel import FEW_ROWS, PackedPanels, 
 from mlirt.kernels.matmul.cpu.panel_sources import packing_bytes
 from mlirt.kernels.matmul.cpu.panels import pack_blocks, pack_codes
 from mlirt.kernels.matmul.cpu.product import Product
-from mlirt.kernels.matmul.cpu.row_blocks import lanes_of, row_blocks, tile_of
+from mlirt.kernels.matmul.cpu.row_blocks import lanes_of, row_blocks, tiles_of
 
 OPS = (PackedMatmulOp,)
 TARGETS = frozenset({"cpu"})
@@ -43,7 +43,7 @@ def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
         return False  # words of codes belong to one block
     product = Product.of_packed(op, lowering.placements)
     lanes = lanes_of(lowering)
-    shape = _few_rows_tile(product, lowering) or tile_of(product, lowering)
+    shape = _few_rows_tile(product, lowering) or next(iter(tiles_of(product, lowering)))
     width = shape.width(lanes)
     k = lowering.kernel("matmul")
     panels = PackedPanels(

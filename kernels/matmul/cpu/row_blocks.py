@@ -6,9 +6,9 @@ from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.lib.tile import RegisterTile
+from mlirt.kernels.lib.tile import RegisterTile, tile_named
 from mlirt.kernels.matmul.cpu.product import Product
-from mlirt.kernels.matmul.cpu.tile_choice import choose_tile
+from mlirt.kernels.matmul.cpu.tile_choice import tile_cycles
 
 # Tasks for each worker, so that none waits long for the last one.
 _TASKS = 4
@@ -19,13 +19,22 @@ def lanes_of(lowering: Lowering) -> int:
     return lowering.target.vector_bits // 32
 
 
-def tile_of(product: Product, lowering: Lowering) -> RegisterTile:
-    """The register tile for the sizes of a product."""
+def tile_of(product: Product, lowering: Lowering, name: str = "") -> RegisterTile | None:
+    """The register tile for the sizes of a product, or the one with a name; None where that one does not suit it."""
+    tiles, wanted = tiles_of(product, lowering), tile_named(name)
+    if not name:
+        return next(iter(tiles))
+    return wanted if wanted in tiles else None
+
+
+def tiles_of(product: Product, lowering: Lowering) -> dict[RegisterTile, float]:
+    """The register tiles for the sizes of a product, the best first, and the cycles of a step of all its sums on one
+    worker.
+    """
     pairs = product_of(product.batches)
-    return choose_tile(
+    return tile_cycles(
         product.rows,
         product.columns,
-        product.depth,
         lowering.target.cpu,
         lowering.target.threads,
         pairs if isinstance(pairs, int) else 1,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.tile import RegisterTile
@@ -32,10 +34,11 @@ _FEW_ROWS = 4
 _UNKNOWN_ROWS, _UNKNOWN_COLUMNS = 192, 768
 
 
-def choose_tile(
-    rows: Dim, columns: Dim, depth: Dim, cpu: CpuDevice, threads: int, pairs: int = 1, row_bytes: Dim = 0
-) -> RegisterTile:
-    """The tile with the least work for the busiest of `threads` workers.
+def tile_cycles(
+    rows: Dim, columns: Dim, cpu: CpuDevice, threads: int, pairs: int = 1, row_bytes: Dim = 0
+) -> dict[RegisterTile, float]:
+    """The tiles that suit a product, the one with the least work for the busiest of `threads` workers first, and the
+    cycles of a step of all sums on one worker.
 
     `pairs` is how many products of this size there are, `row_bytes` the distance between rows of the left factor.
     """
@@ -54,7 +57,8 @@ def choose_tile(
         work = pairs * panels * (full * each[0] + each[1])
         return slow * work * -(-tiles // threads) * threads / tiles
 
-    return min(shapes, key=cost)
+    costs = {shape: cost(shape) for shape in shapes}
+    return dict(sorted(costs.items(), key=itemgetter(1)))
 
 
 def _offered(cpu: CpuDevice) -> tuple[tuple[int, int], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 
 from xdsl.dialects.builtin import f32, i8, i32
@@ -14,12 +14,13 @@ from mlirt.dialects.kernel.features import need_features
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import element_of, element_type
+from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.lib.tile import RegisterTile
+from mlirt.kernels.lib.tile import RegisterTile, tile_estimates
 from mlirt.kernels.matmul.cpu.panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
 from mlirt.kernels.matmul.cpu.panels import batch_steps, pack_operand
 from mlirt.kernels.matmul.cpu.product import Product
-from mlirt.kernels.matmul.cpu.row_blocks import lanes_of, row_blocks, tile_of
+from mlirt.kernels.matmul.cpu.row_blocks import lanes_of, row_blocks, tile_of, tiles_of
 from mlirt.kernels.matmul.cpu.tile_kernel import TileKernel
 
 _UI8 = element_type("uint8")
@@ -34,15 +35,53 @@ _ROWS_TO_PACK = 24
 _ROWS_FOR_HALVES, _BYTES_FOR_HALVES = 32, 1 << 26
 
 
+def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
+    """The best tiles by their names, `14x2` for 14 rows by two vectors of columns, and about their microseconds."""
+    word = _word(op, lowering)
+    product = None if word is None else _product_of(op, lowering, word)
+    if word is None or product is None:
+        return {}
+    known = typical_values(lowering.block)
+    steps = typical(product.depth, known) / word
+    if not isinstance(product_of(product.batches), int):
+        steps *= typical(product_of(product.batches), known)
+    return tile_estimates(tiles_of(product, lowering), steps / lowering.target.threads)
+
+
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
+    word = _word(op, lowering)
+    product = None if word is None else _product_of(op, lowering, word)
+    shape = None if product is None else tile_of(product, lowering, lowering.choice(op))
+    if word is None or product is None or shape is None:
+        return False
+    if lowering.known(op.rhs) is None:
+        _lower_computed(op, product, shape, lowering)
+    else:
+        _lower_constant(op, product, shape, lowering, word)
+    return True
+
+
+def _word(op: MatmulOp, lowering: Lowering) -> int | None:
+    """How many numbers a step of the sum takes at once: four bytes or one float; None for other products."""
     if lowering.placements[op.output].strides[-1] != 1:
-        return False
-    weights = lowering.known(op.rhs)
+        return None
     if multiplies_int8(op):
-        return weights is not None and _lower_constant(op, weights.shape, lowering, word=4)
-    if _elements(op) != (f32, f32, f32):
-        return False
-    return _lower_computed(op, lowering) if weights is None else _lower_constant(op, weights.shape, lowering)
+        return None if lowering.known(op.rhs) is None else 4
+    return 1 if _elements(op) == (f32, f32, f32) else None
+
+
+def _product_of(op: MatmulOp, lowering: Lowering, word: int) -> Product | None:
+    """The loops of a product; None for one column, and where neither factor's numbers lie side by side as needed."""
+    weights = lowering.known(op.rhs)
+    if weights is None:
+        product = Product.of(op, lowering.placements)
+        return None if product.columns == 1 or 1 not in (product.rhs.column, product.rhs.depth) else product
+    *batches, depth, columns = weights.shape
+    if op.transpose_rhs.value.data:
+        depth, columns = columns, depth
+    if columns == 1 or (word > 1 and lowering.placements[op.lhs].strides[_depth_axis(op)] != 1):
+        return None
+    return Product.of(op, lowering.placements, batch_steps((*batches, 1, depth, columns)))
 
 
 def multiplies_int8(op: MatmulOp) -> bool:
@@ -54,15 +93,8 @@ def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
     return element_of(op.lhs.type), element_of(op.rhs.type), accumulator_type(op.epilogue)
 
 
-def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word: int = 1) -> bool:
+def _lower_constant(op: MatmulOp, product: Product, shape: RegisterTile, lowering: Lowering, word: int) -> None:
     """The right operand is packed now; bytes are multiplied four at a time, where they lie side by side."""
-    *batches, depth, columns = sizes
-    if op.transpose_rhs.value.data:
-        depth, columns = columns, depth
-    if columns == 1 or (word > 1 and lowering.placements[op.lhs].strides[_depth_axis(op)] != 1):
-        return False
-    product = Product.of(op, lowering.placements, batch_steps((*batches, 1, depth, columns)))
-    shape = tile_of(product, lowering)
     transposes, width = bool(op.transpose_rhs.value.data), shape.width(lanes_of(lowering))
     as_halves = word == 1 and _reads_halves(product, lowering)
     packed = lowering.packed(op.rhs, partial(pack_operand, transposes, width, word), as_halves=as_halves)
@@ -74,7 +106,6 @@ def _lower_constant(op: MatmulOp, sizes: Sequence[int], lowering: Lowering, word
     weights = k.named(k.weights(packed, "panels"), "panels", keep=True)
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
-    return True
 
 
 def _reads_halves(product: Product, lowering: Lowering) -> bool:
@@ -89,12 +120,8 @@ def _reads_halves(product: Product, lowering: Lowering) -> bool:
     return (few or weights.nbytes >= _BYTES_FOR_HALVES) and lowering.are_halves(product.rhs.value)
 
 
-def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
+def _lower_computed(op: MatmulOp, product: Product, shape: RegisterTile, lowering: Lowering) -> None:
     """The right operand is read as it lies in memory, or packed by the kernel."""
-    product = Product.of(op, lowering.placements)
-    if product.columns == 1 or 1 not in (product.rhs.column, product.rhs.depth):
-        return False
-    shape = tile_of(product, lowering)
     k = lowering.kernel("matmul")
     rhs = k.buffer(product.rhs.value, product.rhs.offset)
     rhs.name_hint = "b"
@@ -107,7 +134,6 @@ def _lower_computed(op: MatmulOp, lowering: Lowering) -> bool:
         memory = k.named(k.memory(lowering.placements.scratch(packing_bytes(kernel, tasks)), f32), "panels", keep=True)
         kernel.write(PackedByWorker(rhs, memory), packs=True)
     k.finish(op)
-    return True
 
 
 def _depth_axis(op: MatmulOp) -> int:

@@ -8,6 +8,7 @@ from contractions import product_text
 from lowered_network import parse_module
 
 from mlirt.builder.cubin import Cubin
+from mlirt.builder.tactics.early_compiler import cuda_plan_code
 from mlirt.builder.tactics.sites import find_sites
 from mlirt.builder.tactics.trial import Trial, feeds, trials
 from mlirt.dialects.target import Target
@@ -44,7 +45,7 @@ def test_bytes_are_noise_and_other_integers_zero() -> None:
     }"""
     trial = trials_of(text, Target("cuda"), "cuda_wgmma")[0]
     cubins = {name: {"sm_90a": Cubin(b"\x7fELF", 32, 0)} for name in trial.sources}
-    plan = trial.plan(1, {"kind": "cuda", "arch": "sm_90a"}, cubins)
+    plan = trial.plan(1, cuda_plan_code(cubins, "sm_90a"))
     arrays = feeds(plan, trial.shapes, {})
     assert [array.dtype for array in arrays] == [np.int8, np.int8]
     assert all(array.min() < -16 and array.max() > 16 for array in arrays)

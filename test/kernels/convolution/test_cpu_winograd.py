@@ -55,7 +55,7 @@ def test_a_convolution_gives_what_it_means(
     monkeypatch.setattr(cpu_winograd, "choose_cut", cut)
     layer = Layer(CASES[name])
     want = interpret(layer.module, layer.ctx, layer.inputs)
-    _lower(layer, bits)
+    _lower(layer, bits, tactic="cpu_winograd")
     assert any(isinstance(op, TileTransformOp) for op in layer.module.walk())
     plan = CompiledPlan(layer.module, layer.ctx, bits)
     for workers in (1, 3):
