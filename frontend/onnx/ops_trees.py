@@ -7,11 +7,14 @@ import numpy as np
 from mlirt.frontend.importing import layers
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.importing.number_arrays import Array
+from mlirt.frontend.onnx.ensemble_tables import ensemble_of
 from mlirt.frontend.onnx.handlers import onnx_op
 from mlirt.frontend.onnx.node import Node
 from mlirt.frontend.onnx.tree_tables import Trees
 
 _DOMAIN = "ai.onnx.ml"
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # as TreeEnsemble numbers them
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 @onnx_op("ArrayFeatureExtractor", domain=_DOMAIN)
@@ -44,13 +47,21 @@ def linear_classifier(net: Network, node: Node) -> list[Value]:
 def tree_ensemble_regressor(net: Network, node: Node) -> Value:
     """What the leaves of all trees have for each target, as a sum or an average."""
     kind = node.text("aggregate_function", "SUM")
-    if kind not in ("SUM", "AVERAGE"):
-        raise node.unsupported(f"aggregate_function {kind}; only SUM and AVERAGE are read")
+    if kind not in _AGGREGATES:
+        raise node.invalid(f"expected aggregate_function to be one of {', '.join(_AGGREGATES)}, got {kind}")
     trees = Trees.of(node, "target", node.integer("n_targets", 1))
-    total = _total(net, node, trees)
-    if kind == "AVERAGE":
-        total = layers.binary(net, "div", total, layers.scalar_like(net, len(trees.roots), total))
-    return _transformed(net, node, _with_base(net, node, total))
+    return _transformed(net, node, _with_base(net, node, _aggregate(net, node, trees, kind)))
+
+
+@onnx_op("TreeEnsemble", domain=_DOMAIN)
+def tree_ensemble(net: Network, node: Node) -> Value:
+    """What the leaves of all trees have for each target, in the type of the input."""
+    kind, transform = node.integer("aggregate_function", 1), node.integer("post_transform", 0)
+    for name, number, known in (("aggregate_function", kind, _AGGREGATES), ("post_transform", transform, _TRANSFORMS)):
+        if not 0 <= number < len(known):
+            raise node.invalid(f"expected {name} from 0 to {len(known) - 1}, got {number}")
+    total = _aggregate(net, node, ensemble_of(node), _AGGREGATES[kind])
+    return _transform(net, node, total, _TRANSFORMS[transform])
 
 
 @onnx_op("TreeEnsembleClassifier", domain=_DOMAIN)
@@ -85,9 +96,31 @@ def _binary_classes(net: Network, node: Node, labels: list[int]) -> list[Value]:
     return [label, _transformed(net, node, both)]
 
 
+def _aggregate(net: Network, node: Node, trees: Trees, kind: str) -> Value:
+    """[N, targets]: the sum, average, minimum or maximum over all trees; of a target that no leaf names it is zero."""
+    if kind in ("SUM", "AVERAGE"):
+        total = _total(net, node, trees)
+        count = layers.scalar_like(net, len(trees.roots), total)
+        return layers.binary(net, "div", total, count) if kind == "AVERAGE" else total
+    places = _leaves(net, node, trees)
+    absent = np.array(np.inf if kind == "MIN" else -np.inf, trees.weights.dtype)
+    rows = _row(net, np.where(trees.given, trees.weights, absent), places)
+    best = layers.reduce(net, kind.lower(), rows, [1], keep_dims=False)
+    if trees.given[trees.when_true == np.arange(len(trees.given))].all():  # each leaf names every target
+        return best
+    named = layers.reduce(net, "max", _row(net, trees.given.astype(trees.weights.dtype), places), [1], keep_dims=False)
+    zero = layers.scalar_like(net, 0, best)
+    return layers.select(net, layers.binary(net, "greater", named, zero), best, zero)
+
+
 def _total(net: Network, node: Node, trees: Trees) -> Value:
-    """[N, targets]: all trees are walked side by side, a decision at a time."""
-    x = layers.cast(net, node.input(0), "float32")
+    """[N, targets]: the sums over all trees."""
+    return layers.reduce(net, "sum", _row(net, trees.weights, _leaves(net, node, trees)), [1], keep_dims=False)
+
+
+def _leaves(net: Network, node: Node, trees: Trees) -> Value:
+    """[N, trees]: the leaves that are reached; all trees are walked side by side, a decision at a time."""
+    x = layers.cast(net, node.input(0), trees.limits.dtype.name)
     count = len(trees.roots)
     place = layers.expand(net, net.constant(trees.roots.astype(np.int64)[None]), [x.dims[0], count])
     for _ in range(trees.depth):
@@ -96,12 +129,30 @@ def _total(net: Network, node: Node, trees: Trees) -> Value:
             for table in (trees.features, trees.limits, trees.when_true, trees.when_false, trees.missing)
         )
         value = net.emit("gather", [x, feature], mode="element", axis=1)
-        holds = layers.binary(net, trees.comparison, value, limit)
+        holds = _holds(net, trees, place, value, limit)
         if trees.missing.any():
             absent = layers.binary(net, "and", layers.unary(net, "isnan", value), missing)
             holds = layers.binary(net, "or", holds, absent)
         place = layers.select(net, holds, yes, no)
-    return layers.reduce(net, "sum", _row(net, trees.weights, place), [1], keep_dims=False)
+    return place
+
+
+def _holds(net: Network, trees: Trees, place: Value, value: Value, limit: Value) -> Value:
+    """What the nodes decide, each by its own comparison."""
+    found = [_compare(net, comparison, value, limit) for comparison in trees.comparisons]
+    if len(found) == 1:
+        return found[0]
+    kind, holds = _row(net, trees.kinds, place), found[0]
+    for number, one in enumerate(found[1:], 1):
+        is_own = layers.binary(net, "equal", kind, layers.scalar_like(net, number, kind))
+        holds = layers.select(net, is_own, one, holds)
+    return holds
+
+
+def _compare(net: Network, comparison: str, value: Value, limit: Value) -> Value:
+    if comparison == "not_equal":
+        return layers.unary(net, "not", layers.binary(net, "equal", value, limit))
+    return layers.binary(net, comparison, value, limit)
 
 
 def _row(net: Network, table: Array, places: Value) -> Value:
@@ -133,7 +184,10 @@ def _label_of(net: Network, scores: Value, labels: list[int]) -> Value:
 
 
 def _transformed(net: Network, node: Node, scores: Value) -> Value:
-    kind = node.text("post_transform", "NONE")
+    return _transform(net, node, scores, node.text("post_transform", "NONE"))
+
+
+def _transform(net: Network, node: Node, scores: Value, kind: str) -> Value:
     if kind == "NONE":
         return scores
     if kind == "LOGISTIC":

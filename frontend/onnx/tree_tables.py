@@ -1,4 +1,7 @@
-"""Trees of decisions as tables over all their nodes, made from the lists of a TreeEnsemble node and checked first."""
+"""Trees of decisions as tables over all their nodes, made from the lists of a node and checked first.
+
+`Trees.of` reads TreeEnsembleRegressor and TreeEnsembleClassifier, ensemble_tables.py what replaced them, TreeEnsemble.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ import numpy as np
 from mlirt.frontend.importing.number_arrays import Array
 from mlirt.frontend.onnx.node import Node
 
-_COMPARISONS = {
+COMPARISONS = {
     "BRANCH_LEQ": "less_equal",
     "BRANCH_LT": "less",
     "BRANCH_GTE": "greater_equal",
     "BRANCH_GT": "greater",
     "BRANCH_EQ": "equal",
+    "BRANCH_NEQ": "not_equal",
 }
 _LISTS = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
 # Each decision of the longest way is some layers.
@@ -27,7 +31,9 @@ _Places = Mapping[tuple[int, int], int]
 
 @dataclass(frozen=True)
 class Trees:
-    """Where each node goes on (a leaf: to itself), and what it has for each target."""
+    """Where each node goes on (a leaf: to itself), and what it has for each target: `weights`, zero where it has
+    nothing, and `given`, which say where it has something. `kinds` are places in `comparisons`.
+    """
 
     roots: Array
     features: Array
@@ -36,7 +42,9 @@ class Trees:
     when_false: Array
     missing: Array
     weights: Array
-    comparison: str
+    given: Array
+    kinds: Array
+    comparisons: tuple[str, ...]
     depth: int
 
     @classmethod
@@ -47,11 +55,9 @@ class Trees:
         values = _reals(node, "nodes_values", len(modes))
         places = _places(node, trees, lists["nodeids"])
         own, is_leaf = np.arange(len(modes)), np.array([mode == "LEAF" for mode in modes])
-        found = sorted({mode for mode in modes if mode != "LEAF"})
-        if len(found) > 1 or any(mode not in _COMPARISONS for mode in found):
-            raise node.unsupported(f"trees that compare by {' and '.join(found)}")
+        kinds, comparisons = compared(node, ["" if mode == "LEAF" else mode for mode in modes])
         features = np.where(is_leaf, 0, np.array(lists["featureids"], np.int64))
-        _check_features(node, features)
+        check_features(node, features)
         nexts = [
             np.array([place if leaf else _place(node, places, (tree, child)) for place, leaf, tree, child in rows])
             for name in ("true", "false")
@@ -61,6 +67,7 @@ class Trees:
         missing = node.integers("nodes_missing_value_tracks_true", [])
         if missing and len(missing) != len(modes):
             raise node.invalid(f"expected nodes_missing_value_tracks_true for {len(modes)} nodes, got {len(missing)}")
+        weights, has_weight = _weights(node, prefix, places, is_leaf, targets)
         return cls(
             roots,
             features,
@@ -68,10 +75,21 @@ class Trees:
             nexts[0],
             nexts[1],
             np.array(missing or [0] * len(modes), bool),
-            _weights(node, prefix, places, is_leaf, targets),
-            _COMPARISONS[found[0]] if found else "less_equal",
+            weights,
+            has_weight,
+            kinds,
+            comparisons,
             _depth(node, roots, nexts, is_leaf),
         )
+
+
+def compared(node: Node, modes: list[str]) -> tuple[Array, tuple[str, ...]]:
+    """By which of some comparisons each node decides, from their modes, which are empty for leaves."""
+    found = sorted({mode for mode in modes if mode}) or ["BRANCH_LEQ"]
+    if unknown := [mode for mode in found if mode not in COMPARISONS]:
+        raise node.unsupported(f"trees that compare by {' and '.join(unknown)}")
+    number = {mode: place for place, mode in enumerate(found)} | {"": 0}
+    return np.array([number[mode] for mode in modes]), tuple(COMPARISONS[mode] for mode in found)
 
 
 def _node_lists(node: Node) -> dict[str, list[int]]:
@@ -113,7 +131,7 @@ def _place(node: Node, places: _Places, name: tuple[int, int]) -> int:
     return places[name]
 
 
-def _check_features(node: Node, features: Array) -> None:
+def check_features(node: Node, features: Array) -> None:
     x = node.input(0)
     if x.rank != 2:
         raise node.invalid(f"expected an input [samples, features], but it has rank {x.rank}")
@@ -146,22 +164,32 @@ def _depth(node: Node, roots: Array, nexts: list[Array], is_leaf: Array) -> int:
     while (inner := reached[~is_leaf[reached]]).size:
         reached, depth = np.unique(np.concatenate([nexts[0][inner], nexts[1][inner]])), depth + 1
         seen += len(reached)
-        if depth > _MAX_DEPTH:
-            raise node.unsupported(f"a tree with more than {_MAX_DEPTH} decisions on a way")
+        check_depth(node, depth)
     if seen != len(is_leaf):
         raise node.invalid(f"no root leads to {len(is_leaf) - seen} of its nodes, which go round in circles")
     return depth
 
 
-def _weights(node: Node, prefix: str, places: _Places, is_leaf: Array, targets: int) -> Array:
-    if targets < 1 or targets * len(is_leaf) > _MAX_WEIGHTS:
+def check_depth(node: Node, depth: int) -> None:
+    """Raise `UnsupportedError` for ways that are too long to be layers."""
+    if depth > _MAX_DEPTH:
+        raise node.unsupported(f"a tree with more than {_MAX_DEPTH} decisions on a way")
+
+
+def check_targets(node: Node, targets: int, nodes: int) -> None:
+    """Raise `InvalidModelError` for a number of targets that tables of so many nodes cannot have."""
+    if targets < 1 or targets * nodes > _MAX_WEIGHTS:
         raise node.invalid(f"expected a number of targets from 1 on that tables can have, got {targets}")
+
+
+def _weights(node: Node, prefix: str, places: _Places, is_leaf: Array, targets: int) -> tuple[Array, Array]:
+    check_targets(node, targets, len(is_leaf))
     names = [f"{prefix}_{name}" for name in ("treeids", "nodeids", "ids")]
     lists, values = [node.integers(name, []) for name in names], node.reals(f"{prefix}_weights", [])
     if len({len(values), *map(len, lists)}) != 1:
         told = ", ".join(f"{name} has {len(one)}" for name, one in zip(names, lists, strict=True))
         raise node.invalid(f"expected lists of one length: {told}, {prefix}_weights has {len(values)}")
-    weights = np.zeros((len(is_leaf), targets), np.float32)
+    weights, given = np.zeros((len(is_leaf), targets), np.float32), np.zeros((len(is_leaf), targets), bool)
     for tree, leaf, target, weight in zip(*lists, values, strict=True):
         if not 0 <= target < targets:
             raise node.invalid(f"a leaf has a weight for target {target} of {targets}")
@@ -169,4 +197,5 @@ def _weights(node: Node, prefix: str, places: _Places, is_leaf: Array, targets: 
         if not is_leaf[place]:
             raise node.invalid(f"node {leaf} of tree {tree} has a weight, but it is no leaf")
         weights[place, target] += weight
-    return weights
+        given[place, target] = True
+    return weights, given

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from onnx import helper
-from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node
+from onnx import helper, numpy_helper
+from onnx_models import assert_agrees, check_node, imported_text, model_of, numbers, one_node, run_reference
 
 import mlirt
 from mlirt.dialects.context import RtContext
@@ -273,3 +274,171 @@ def test_hostile_linear_classifiers_are_told(changes: dict[str, Any], said: str)
     model, _ = one_node("LinearClassifier", [numbers(4, 5)], domain=_ML, **given)
     with pytest.raises(MlirtError, match=f"LinearClassifier.*{said}"):
         imported_text(model)
+
+
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
+
+
+def _tensor(name: str, values: Any, element: str) -> onnx.TensorProto:
+    return numpy_helper.from_array(np.array(values, element), name)
+
+
+def _ensemble_of(count: int, depth: int, targets: int, element: str, modes: tuple[int, ...]) -> dict[str, Any]:
+    """Random trees as TreeEnsemble has them, of the modes with these numbers; some of their ways end early."""
+    random = np.random.default_rng(count + depth)
+    made: dict[str, list[Any]] = {name: [] for name in ("modes", "featureids", "splits", "missing_value_tracks_true")}
+    made |= {f"{way}{part}": [] for way in ("true", "false") for part in ("nodeids", "leafs")}
+    leaves: list[int] = []
+    members: list[float] = []
+
+    def grow(left: int) -> tuple[int, int]:
+        if not left or (left < depth and random.random() < 0.3):
+            leaves.append(int(random.integers(targets)))
+            return len(leaves) - 1, 1
+        place, mode = len(made["modes"]), int(random.choice(modes))
+        for name in made:
+            made[name].append(0)
+        made["modes"][place], made["featureids"][place] = mode, int(random.integers(5))
+        made["splits"][place] = float(random.integers(-2, 3)) / 2
+        made["missing_value_tracks_true"][place] = int(random.integers(2))
+        if _MODES[mode] == "BRANCH_MEMBER":
+            members.extend([*random.choice([-1.0, -0.5, 0.0, 0.5, 1.0], random.integers(1, 4), replace=False), np.nan])
+        for way in ("true", "false"):
+            made[f"{way}nodeids"][place], made[f"{way}leafs"][place] = grow(left - 1)
+        return place, 0
+
+    roots = [grow(depth)[0] for _ in range(count)]
+    given: dict[str, Any] = {f"nodes_{name}": values for name, values in made.items()}
+    given["nodes_modes"] = _tensor("modes", made["modes"], "uint8")
+    given["nodes_splits"] = _tensor("splits", made["splits"], element)
+    given["leaf_weights"] = _tensor("weights", random.standard_normal(len(leaves)), element)
+    if members:
+        given["membership_values"] = _tensor("members", members, element)
+    return given | {"leaf_targetids": leaves, "tree_roots": roots, "n_targets": targets}
+
+
+def _one_ensemble(x: Any, given: dict[str, Any]) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """A model of a TreeEnsemble, which is of opset 5, and its feeds."""
+    model, feeds = one_node("TreeEnsemble", [x], domain=_ML, **given)
+    next(one for one in model.opset_import if one.domain == _ML).version = 5
+    return model, feeds
+
+
+def _halves(rows: int, element: str) -> Any:
+    """Multiples of 0.5, so that some equal what decisions compare with, and a row with missing ones."""
+    x = np.random.default_rng(rows).integers(-3, 4, (rows, 5)).astype(element) / 2
+    x[2, :3] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("element", ["float32", "float64"])
+@pytest.mark.parametrize("modes", [(0,), (1,), (2,), (3,), (4,), (5,)], ids=lambda modes: _MODES[modes[0]])
+def test_ensembles_by_each_comparison(modes: tuple[int, ...], element: str) -> None:
+    given = _ensemble_of(5, 4, 1, element, modes)
+    assert_agrees(*_one_ensemble(_halves(20, element), given))
+
+
+@pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_ensembles_by_aggregate(aggregate: int, targets: int) -> None:
+    given = _ensemble_of(9, 3, targets, "float32", (0,)) | {"aggregate_function": aggregate}
+    assert_agrees(*_one_ensemble(_halves(11, "float32"), given))
+
+
+@pytest.mark.parametrize("transform", [1, 2], ids=["softmax", "logistic"])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_ensembles_by_transform(transform: int, targets: int) -> None:
+    """Against the scores that are not transformed: onnxruntime numbers the transforms otherwise than ONNX."""
+    given, x = _ensemble_of(9, 3, targets, "float32", (0,)), _halves(11, "float32")
+    (scores,) = run_reference(*_one_ensemble(x, given))
+    (got,) = run_reference(*_one_ensemble(x, given | {"post_transform": transform}))
+    grown = np.exp(scores)
+    want = grown / grown.sum(axis=1, keepdims=True) if transform == 1 else grown / (1 + grown)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_nodes_compare_each_by_its_own_mode_and_sets_are_written_out() -> None:
+    """Held against a walk in Python: not every runtime takes mixed modes."""
+    given = _ensemble_of(7, 4, 2, "float32", (0, 3, 4, 5, 6))
+    x = _halves(40, "float32")
+    model, feeds = _one_ensemble(x, given)
+    engine = mlirt.compile(model, target="cpu")
+    (got,) = engine.run(feeds).values()
+    np.testing.assert_allclose(got, _walked(given, x), rtol=1e-5, atol=1e-5)
+
+
+def _walked(given: dict[str, Any], x: Any) -> Any:
+    modes, splits, weights, values = (
+        numpy_helper.to_array(given[name])
+        for name in ("nodes_modes", "nodes_splits", "leaf_weights", "membership_values")
+    )
+    sets = iter(" ".join("|" if np.isnan(value) else str(value) for value in values).split("|"))
+    members = {k: [float(v) for v in next(sets).split()] for k, mode in enumerate(modes) if mode == 6}
+    out = np.zeros((len(x), given["n_targets"]))
+    for row, sample in enumerate(x):
+        for root in given["tree_roots"]:
+            place, is_leaf = root, 0
+            while not is_leaf:
+                value, limit = sample[given["nodes_featureids"][place]], splits[place]
+                holds = [
+                    value <= limit, value < limit, value >= limit, value > limit, value == limit, value != limit,
+                    value in members.get(place, ()),
+                ][modes[place]]  # fmt: skip
+                holds |= np.isnan(value) and given["nodes_missing_value_tracks_true"][place]
+                way = "true" if holds else "false"
+                place, is_leaf = given[f"nodes_{way}nodeids"][place], given[f"nodes_{way}leafs"][place]
+            out[row, given["leaf_targetids"][place]] += weights[place]
+    return out
+
+
+_BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "a list is short": ({"nodes_featureids": [0]}, "of one length"),
+    "a mode that is none": ({"nodes_modes": _tensor("modes", [0, 9], "uint8")}, "nodes_modes from 0 to 6, got 9"),
+    "a leaf beyond the last": ({"nodes_truenodeids": [1, 7]}, "goes on to leaf 7 of 3"),
+    "a decision before the first": ({"nodes_truenodeids": [-1, 0]}, "goes on to decision -1 of 2"),
+    "a circle": ({"nodes_truenodeids": [0, 0]}, "round in circles"),
+    "a root beyond the last": ({"tree_roots": [2]}, "tree_roots from 0 to 1"),
+    "no root": ({"tree_roots": None}, "tree_roots"),
+    "a target beyond the last": ({"leaf_targetids": [0, 0, 1]}, "of 1"),
+    "a feature beyond the last": ({"nodes_featureids": [0, 5]}, "features 0 to 5 of 5"),
+    "no set": ({"nodes_modes": _tensor("modes", [0, 6], "uint8")}, "membership_values"),
+    "one set for two": (
+        {"nodes_modes": _tensor("modes", [6, 6], "uint8"), "membership_values": _tensor("m", [1.0], "float32")},
+        "expected sets for 2 decisions",
+    ),
+    "an aggregate that is none": ({"aggregate_function": 4}, "aggregate_function from 0 to 3"),
+    "a transform that is not read": ({"post_transform": 4}, "PROBIT"),
+    "too many targets": ({"n_targets": 2**40}, "number of targets"),
+    "a weight is missing": ({"leaf_targetids": [0, 0]}, "leaf_weights has 3"),
+}
+
+
+@pytest.mark.parametrize("case", _BAD)
+def test_hostile_ensembles_are_told(case: str) -> None:
+    changes, said = _BAD[case]
+    given: dict[str, Any] = {
+        "nodes_modes": _tensor("modes", [0, 0], "uint8"),
+        "nodes_splits": _tensor("splits", [0.0, 0.5], "float32"),
+        "nodes_featureids": [0, 1],
+        "nodes_truenodeids": [1, 0],
+        "nodes_trueleafs": [0, 1],
+        "nodes_falsenodeids": [2, 1],
+        "nodes_falseleafs": [1, 1],
+        "leaf_weights": _tensor("weights", [1.0, 2.0, 3.0], "float32"),
+        "leaf_targetids": [0, 0, 0],
+        "tree_roots": [0],
+        "n_targets": 1,
+    }
+    x = numbers(4, 5)
+    assert_agrees(*_one_ensemble(x, given))
+    model, _ = _one_ensemble(x, given | changes)
+    with pytest.raises(MlirtError, match=r"TreeEnsemble.*'node'") as caught:
+        imported_text(model)
+    assert said in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["MIN", "MAX"])
+def test_the_least_and_the_largest_of_trees(kind: str) -> None:
+    given: dict[str, Any] = {"n_targets": 2, "aggregate_function": kind} | _trees(6, 3, "target", 2)
+    assert_agrees(*one_node("TreeEnsembleRegressor", [numbers(9, 5)], domain=_ML, **given))
