@@ -8,8 +8,8 @@ unless `--full` is given (bench/fusion_modules.py says how). A module is right w
 value, against the module in float64 is at most ten times that of PyTorch in float32, and at least 1e-5 is allowed.
 Launches for "cuda" are counted in a plan of the given precision, which needs no GPU. `moved` is the bytes of the
 buffers that the launches for the CPU are given, over those of inputs, weights and outputs. With `--time` the engine for
-the CPU is timed against eager PyTorch and torch.compile, with as many threads as each takes by itself; the picture
-shows the ratios. Needs PyTorch.
+the CPU is timed against eager PyTorch, torch.compile and, where it is installed, onnxruntime, with the threads that
+PyTorch takes by itself; the picture shows the ratios to the fastest. Needs PyTorch.
 
     python bench/fusion.py FOLDER --count [--precision fp32,fp16] [--full] [--remarks]
 
@@ -209,7 +209,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--job-limit", type=float, default=240, help="seconds for a row of --gpu")
     parser.add_argument("--time-limit", type=float, default=1e9, help="seconds for all rows of --gpu")
     parser.add_argument("--rows", type=Path, help="a file to which --gpu appends its rows as JSON")
-    parser.add_argument("--time", action="store_true", help="against eager PyTorch and torch.compile")
+    parser.add_argument("--time", action="store_true", help="against eager PyTorch, torch.compile and onnxruntime")
     parser.add_argument("--picture", type=Path, help="an SVG of the ratios of times")
     return parser.parse_args()
 

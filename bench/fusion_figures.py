@@ -1,4 +1,4 @@
-"""Figures of a plan and of a corpus: bytes that launches move, times against PyTorch, and what is printed of them."""
+"""Figures of a plan and of a corpus: bytes that launches move, times against peers, and what is printed of them."""
 
 # PyTorch is not among the packages that are checked here: what comes from it has no type.
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -7,11 +7,16 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
+
+from cpu_peer import cpu_session
 
 from mlirt.dialects.kernel.worker import PARTS
 from mlirt.runtime.expressions import evaluate
@@ -62,22 +67,46 @@ def milliseconds(sides: Mapping[str, Callable[[], object]], rounds: int = 5, sec
 
 
 def times_of(case: Any, engine: Any) -> dict[str, float]:
-    """Milliseconds of a call of the engine, of the module, and of torch.compile's form of it where it has one."""
+    """Milliseconds of a call of the engine, and of each peer that takes the module."""
     import torch
 
     sides: dict[str, Callable[[], object]] = {
         "ours": lambda: engine(*case.inputs),
         "eager": lambda: case.module(*case.inputs),
     }
+    makers = {"compiled": _compiled}
+    if importlib.util.find_spec("onnxruntime"):
+        makers["onnxruntime"] = _session
     with torch.no_grad():
-        try:
-            compiled = torch.compile(case.module)
-            compiled(*case.inputs)
-        except Exception as error:  # the peer's own, such as a missing C++ compiler
-            print(f"torch.compile: {type(error).__name__}: {str(error)[:100]}", flush=True)
-        else:
-            sides["compiled"] = lambda: compiled(*case.inputs)
+        for name, make in makers.items():
+            try:
+                sides[name] = make(case)
+            except Exception as error:  # the peer's own, such as a missing C++ compiler
+                print(f"{name}: {type(error).__name__}: {str(error)[:100]}", flush=True)
         return milliseconds(sides)
+
+
+def _compiled(case: Any) -> Callable[[], object]:
+    """The module by torch.compile, which has compiled it."""
+    import torch
+
+    compiled = torch.compile(case.module)
+    compiled(*case.inputs)
+    return lambda: compiled(*case.inputs)
+
+
+def _session(case: Any) -> Callable[[], object]:
+    """The exported module in onnxruntime, with the threads of PyTorch."""
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "module.onnx"
+        torch.onnx.export(case.module, tuple(case.inputs), path, dynamo=True, verbose=False)
+        session = cpu_session(path, threads=torch.get_num_threads())
+    values = [one.numpy() for one in case.inputs if hasattr(one, "numpy")]
+    feeds = dict(zip((one.name for one in session.get_inputs()), values, strict=True))
+    session.run(None, feeds)
+    return lambda: session.run(None, feeds)
 
 
 def ratio(times: Mapping[str, float]) -> float:

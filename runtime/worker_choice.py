@@ -3,7 +3,9 @@
 To hand launches to other threads and to wait for them takes a microsecond or more each, by the machine, the load and
 the distance of the cores. Where kernels are as short as that, one thread is quicker than several and leaves the other
 cores to others. Nothing that a plan knows beforehand says which it is, so the first runs are timed, and some of those
-that follow. Results are the same to the bit with any number of threads.
+that follow. Workers that find no free core in a trial, such as beside the idle threads of another library that still
+spin, make a run as long as it is alone; that outcome is soon tried again, and does not count where kernels are longer.
+Results are the same to the bit with any number of threads.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ BRIEF_BESIDE_OTHERS = 5e-6
 _RUNS = 6  # of each kind in a trial
 _WARM_UP = 2  # of them: caches and workers get used to the kind
 _LONG_SECONDS = 500e-6  # workers are worth more than they cost in runs that take longer
-_BETWEEN = 1000  # runs from trial to trial, four times as many where the outcome was the same
+_SHARED_SECONDS = 50e-6  # in runs that take longer they cost next to nothing where they do not help
+_CLEARLY = 0.9  # the part of the time with workers in which the caller alone runs longer ones
+_BETWEEN = 100  # runs from trial to trial, four times as many where the outcome was the same
 _MAX_RUNS_BETWEEN = 64_000
 
 
@@ -109,7 +113,7 @@ class WorkerChoice:
             self._outcomes.note(self._size, is_alone=False)
             self._best, self._beside, self._left = self._together, self._together, -1
         elif side is self._alone:
-            is_alone = found[self._alone] <= found[self._together]
+            is_alone = _is_better_alone(found[self._alone], found[self._together])
             alone = self._brief if found[self._alone] < BRIEF_SECONDS else self._alone
             self._outcomes.note(self._size, is_alone=is_alone)
             best = alone if is_alone else self._together
@@ -119,3 +123,8 @@ class WorkerChoice:
             self._beside = self._alone if best is self._brief and found[self._alone] >= BRIEF_BESIDE_OTHERS else best
             for times in self._times.values():
                 times.clear()
+
+
+def _is_better_alone(alone: float, together: float) -> bool:
+    """Whether the caller alone has the next runs, by the seconds of each kind."""
+    return alone <= together * (1.0 if alone < _SHARED_SECONDS else _CLEARLY)
