@@ -19,11 +19,15 @@ _KINDS = {
 }  # fmt: skip
 _FLAGS = 0x1 | 0x2 | 0x4 | 0x10 | 0x20 | 0x40 | 0x80 | 0x10000000 | 0x80000000
 """Written, in memory, executed, merged, strings, and how sections refer to each other: no TLS, nothing compressed."""
-_LOADED = 0x2
+_WRITTEN, _LOADED = 0x1, 0x2
 _MAX_ALIGNMENT = 4096
 _MAX_BYTES_OF_ZEROS = 1 << 26
 _FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
+_TABLE_AT, _TABLE_AT_BYTE = struct.Struct("<Q"), 40
+_COUNT, _COUNT_AT_BYTE = struct.Struct("<H"), 60
+_MAX_SECTIONS = 0xFEFF  # one less than the format has room for
+_WORD = 8
 _RELOCATABLE = 1
 _ROW_BYTES = {SYMTAB: 24, RELA: 24}
 
@@ -60,13 +64,23 @@ class ElfObject:
         """Raise the `PlanError` for this object."""
         raise _damaged(self.name, why)
 
-    def without_unwinding(self) -> bytes:
-        """The object without tables for stack unwinding: kernels throw nothing, and what is registered gets parsed."""
+    def for_loading(self) -> bytes:
+        """The object as LLVM's loader is given it.
+
+        It has no tables for stack unwinding: kernels throw nothing, and what is registered gets parsed. It has a
+        writable section of zeros with a word for each relocation: the loader reserves memory for an object in one
+        range, but does not count the addresses of functions elsewhere that it keeps beside the code.
+        """
         changed = bytearray(self.data)
         for section in self.sections:
             if section.name in (".eh_frame", ".rela.eh_frame"):
                 changed[section.header_at + 4 : section.header_at + 8] = bytes(4)
-        return bytes(changed)
+        table = b"".join([changed[one.header_at : one.header_at + _SECTION.size] for one in self.sections])
+        words = 1 + sum(one.body.nbytes // _ROW_BYTES[RELA] for one in self.sections if one.kind == RELA)
+        room = _SECTION.pack(0, NOBITS, _WRITTEN | _LOADED, 0, 0, _WORD * words, 0, 0, _WORD, 0)
+        _TABLE_AT.pack_into(changed, _TABLE_AT_BYTE, len(changed))
+        _COUNT.pack_into(changed, _COUNT_AT_BYTE, len(self.sections) + 1)
+        return bytes(changed) + table + room
 
 
 def read_object(data: memoryview, name: str, machine: str) -> ElfObject:
@@ -79,7 +93,7 @@ def read_object(data: memoryview, name: str, machine: str) -> ElfObject:
         raise _damaged(name, "not a relocatable object file")
     if machine in MACHINES and code != MACHINES[machine]:
         raise PlanError(f"object code {name!r} is for another kind of processor than this one ({machine})")
-    if row_bytes != _SECTION.size or count == 0 or table + count * row_bytes > len(data):
+    if row_bytes != _SECTION.size or not 0 < count < _MAX_SECTIONS or table + count * row_bytes > len(data):
         raise _damaged(name, "the section table lies outside of the file")
     headers = [table + i * row_bytes for i in range(count)]
     rows: list[tuple[int, ...]] = [_SECTION.unpack(data[at : at + row_bytes]) for at in headers]
@@ -106,7 +120,7 @@ def read_object(data: memoryview, name: str, machine: str) -> ElfObject:
 
 def _check(row: tuple[int, ...], which: str, name: str, file_bytes: int) -> None:
     _, kind, flags, _, offset, size, _, _, alignment, row_bytes = row
-    if kind not in _KINDS or flags & ~_FLAGS:
+    if kind not in _KINDS or flags & ~_FLAGS or (kind == _NULL and flags & _LOADED):
         raise _damaged(name, f"{which} is of a kind that kernels do not have")
     if alignment & (alignment - 1) or alignment > _MAX_ALIGNMENT:
         raise _damaged(name, f"{which} has the alignment {alignment}")

@@ -91,9 +91,10 @@ def _link(group: _Group) -> Any:
     if missing:
         raise PlanError(f"object code {next(iter(group.objects))!r} needs functions that are not here: {missing[:5]}")
     machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly("\n".join(stubs)), machine)
+    # In one range of memory: sections that lie where room is may be further from each other than 32 bits reach.
+    engine = binding.create_mcjit_compiler(binding.parse_assembly("\n".join(stubs)), machine, use_lmm=True)
     for elf in group.objects.values():
-        engine.add_object_file(binding.ObjectFileRef.from_data(elf.without_unwinding()))
+        engine.add_object_file(binding.ObjectFileRef.from_data(elf.for_loading()))
     engine.finalize_object()
     return engine
 

@@ -204,3 +204,46 @@ def test_relocations_refer_to_what_is_in_memory() -> None:
     for changed in (nameless, elsewhere):
         with pytest.raises(PlanError, match="a relocation refers to no symbol"):
             symbols_of(bytes(changed))
+
+
+LINK_BESIDE_A_HOLE = """
+import ctypes, pathlib, sys
+from mlirt.runtime.object_linker import LinkedCode
+libc = ctypes.CDLL(None)
+libc.mmap.restype, libc.mmap.argtypes = ctypes.c_size_t, [ctypes.c_size_t] * 2 + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_size_t] * 2
+PRIVATE_UNBACKED = 0x4022  # anonymous, and without swap space
+
+def reserve(size):
+    return libc.mmap(0, size, 0, PRIVATE_UNBACKED, -1, 0)
+
+LinkedCode({"first.o": memoryview(pathlib.Path(sys.argv[1]).read_bytes())}, [])  # what is loaded once
+hole, far = reserve(1 << 14), reserve(5 << 30)
+assert hole > far
+while reserve(1 << 12) > far:
+    pass
+libc.munmap(hole, int(sys.argv[2]))
+code = LinkedCode({"x.o": memoryview(pathlib.Path(sys.argv[1]).read_bytes())}, [("x.o", "pick")])
+print([ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.addresses["x.o", "pick"])(i) for i in range(4)])
+"""
+TABLE_AND_CALL = """
+declare i64 @labs(i64)
+@table = private unnamed_addr constant [4 x i64] [i64 -7, i64 5, i64 -3, i64 1]
+define i64 @pick(i64 %i) {
+  %at = getelementptr [4 x i64], ptr @table, i64 0, i64 %i
+  %v = load i64, ptr %at
+  %r = call i64 @labs(i64 %v)
+  ret i64 %r
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="numbers of Linux's mmap")
+@pytest.mark.parametrize("hole", [0, 4096, 8192, 12288])
+def test_code_and_constants_lie_together_wherever_room_is(tmp_path: Path, hole: int) -> None:
+    """A hole that only some of the sections fit, gigabytes above the next free address: apart, the loader aborts."""
+    path = tmp_path / "x.o"
+    path.write_bytes(compile_ir(TABLE_AND_CALL, code_model="small"))
+    command = [sys.executable, "-c", LINK_BESIDE_A_HOLE, str(path), str(hole)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "[7, 5, 3, 1]\n"), done.stderr[-2000:]

@@ -94,8 +94,9 @@ done:
 """
 
 
-def compile_ir(source: str) -> bytes:
-    machine = llvm().Target.from_default_triple().create_target_machine(opt=2, reloc="pic", jit=False)
+def compile_ir(source: str, code_model: str = "jitdefault") -> bytes:
+    target = llvm().Target.from_default_triple()
+    machine = target.create_target_machine(opt=2, reloc="pic", codemodel=code_model, jit=False)
     module = llvm().parse_assembly(source)
     module.triple = llvm().get_process_triple()
     return machine.emit_object(module)
