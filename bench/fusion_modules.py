@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-# The largest value of a size by a part of its name; the first that fits counts. Others are at most MAX_SIZE.
+# The largest value of a size by a part of its name; the first that fits counts. Others are at most MAX_SIZE, and those
+# of one small letter, which come by fours and fives in products of tensors, at most MAX_OF_LETTER.
 LIMITS = {"batch": 2, "height": 64, "width": 64, "depth": 16, "length": 64, "seq": 64, "dim1": 64, "dim2": 64}
-MAX_SIZE = 1024
+MAX_SIZE, MAX_OF_LETTER = 1024, 128
 
 
 @dataclass(frozen=True)
@@ -101,4 +102,6 @@ class _Reduced(ast.NodeTransformer):
 
 def limit(name: str) -> int:
     """The largest value of a size."""
+    if len(name) == 1 and name.islower():
+        return MAX_OF_LETTER
     return next((most for part, most in LIMITS.items() if part in name.lower()), MAX_SIZE)

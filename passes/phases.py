@@ -270,6 +270,7 @@ PHASES = (
                 "blocked channels and halos suit vectors; last, as fusion must not see them",
                 "cpu",
             ),
+            Step("fuse-block-conversion", "what follows may read blocks where it reorders images anyway", "cpu"),
             Step(
                 "fuse-convolution-pooling{in_blocks=true}",
                 "kernels for blocks hold whole windows; what became of a convolution is known only now",

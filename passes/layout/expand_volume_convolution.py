@@ -32,8 +32,7 @@ class ExpandVolumeConvolutionPass(RulePass):
         %a = fused.pointwise %x {access = [["d0", "d2", "d1 + d3", "d4", "d5"]]} : 1x4x8x3x5x5
         %b = fused.view %a : 4x24x5x5
         %c = fused.convolution %b, %k' {..} : (4x24x5x5, 16x24x3x3) -> 4x16x3x3
-        %d = fused.view %c : 1x4x16x3x3
-        %y = fused.pointwise %d {access = [["d0", "d2", "d1", "d3", "d4"]]} : 1x16x4x3x3
+        %y = fused.pointwise %c {access = [["4*d0 + d2", "d1", "d3", "d4"]]} : 1x16x4x3x3
     """
 
     name = "expand-volume-convolution"
@@ -69,12 +68,11 @@ class ExpandVolumeConvolutionPass(RulePass):
                 groups=convolution.groups.value.data,
             )
         ).output
-        stacked = m.insert(ViewOp(convolved, tensor(accumulator, [batch, slices, outputs, *positions]))).output
-        behind = AccessAttr.of([iteration(axis) for axis in (0, 2, 1, 3, 4)])
+        behind = AccessAttr.of([iteration(0) * slices + iteration(2), *(iteration(axis) for axis in (1, 3, 4))])
         epilogue = convolution.detach_region(convolution.epilogue)
         return m.insert(
             PointwiseOp(
-                [stacked, *convolution.extras], [behind, *convolution.access], [convolution.output.type], epilogue
+                [convolved, *convolution.extras], [behind, *convolution.access], [convolution.output.type], epilogue
             )
         )
 

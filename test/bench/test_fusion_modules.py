@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fusion_modules import MAX_SIZE, limit, load
+from fusion_modules import MAX_OF_LETTER, MAX_SIZE, limit, load
 
 TEXT = """
 import torch
@@ -36,6 +36,7 @@ def get_init_inputs():
 
 def test_limits_follow_names() -> None:
     assert (limit("batch_size"), limit("Height"), limit("out_channels")) == (2, 64, MAX_SIZE)
+    assert (limit("k"), limit("N")) == (MAX_OF_LETTER, MAX_SIZE), "four axes of one letter each are a large tensor"
 
 
 def test_module_of_a_file(tmp_path: Path) -> None:

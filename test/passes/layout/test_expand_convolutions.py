@@ -118,6 +118,23 @@ def test_volume(stride: int, window: int, dilation: int, pads: tuple[int, int], 
 
 
 @settings(max_examples=20, deadline=None)
+@given(
+    blocks=st.integers(1, 2),
+    rest=st.sampled_from([0, 0, 1]),
+    window=st.integers(1, 3),
+    batch=st.sampled_from([1, 2, 5]),
+    side=st.integers(2, 9),
+)
+def test_volume_in_blocks(blocks: int, rest: int, window: int, batch: int, side: int) -> None:
+    """The slices of the result go from blocks of channels to their places in one launch where blocks are whole."""
+    network = model("Conv", [4 * blocks + rest, 3, window, 2, 1], 5)
+    passes = "expand-volume-convolution,assign-layouts{target=cpu lanes=4},fuse-block-conversion,dce"
+    text = check(network, [batch, 3, 5, 4, side], passes)
+    into_blocks, out_of_blocks = 3 * window >= 4, rest > 0
+    assert text.count("fused.reformat") == into_blocks + out_of_blocks
+
+
+@settings(max_examples=20, deadline=None)
 @given(groups=st.sampled_from([2, 3, 4, 6]), inputs=st.integers(1, 4), outputs=st.integers(1, 4))
 def test_merged_groups(groups: int, inputs: int, outputs: int) -> None:
     network = model("Conv", [groups * outputs, inputs, 3, 2], 4, pads=[1, 0, 1, 1], group=groups)
