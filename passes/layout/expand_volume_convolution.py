@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import ConvolutionOp
@@ -13,7 +13,7 @@ from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
 from mlirt.passes.layout.convolution_rewriting import DIRECT, kernel_of
 from mlirt.passes.rules import Match, Outcome, RulePass, rule
@@ -33,6 +33,16 @@ class ExpandVolumeConvolutionPass(RulePass):
         %b = fused.view %a : 4x24x5x5
         %c = fused.convolution %b, %k' {..} : (4x24x5x5, 16x24x3x3) -> 4x16x3x3
         %y = fused.pointwise %c {access = [["4*d0 + d2", "d1", "d3", "d4"]]} : 1x16x4x3x3
+
+    Where windows have the length 1 along the last axis, and a step of 1 along both last ones, these are one: what was
+    a step along the last but one is a dilation of whole rows. Then nothing is copied.
+
+    Before: `%y = fused.convolution %x, %k {..} : (1x8x6x9x5, 16x8x3x3x1) -> 1x16x4x7x5`
+    After:
+
+        %a = fused.view %x : 1x8x6x45
+        %b = fused.convolution %a, %k' {dilation = array<i64: 1, 5>, ..} : (1x8x6x45, 16x8x3x3) -> 1x16x4x35
+        %y = fused.view %b : 1x16x4x7x5
     """
 
     name = "expand-volume-convolution"
@@ -42,6 +52,8 @@ class ExpandVolumeConvolutionPass(RulePass):
         if rank(convolution.output.type) != 5:
             return None
         array = m.array(kernel)
+        if (joined := _joined_axes(m, convolution, kernel)) is not None:
+            return joined
         outputs, inputs, depth, *window = array.shape
         element, accumulator = element_of(convolution.input.type), convolution.epilogue.block.args[0].type
         batch, channels, _, *image = dims(convolution.input.type)
@@ -75,6 +87,49 @@ class ExpandVolumeConvolutionPass(RulePass):
                 [convolved, *convolution.extras], [behind, *convolution.access], [convolution.output.type], epilogue
             )
         )
+
+
+_WHOLE_IMAGE, _WHOLE_VOLUME = (AccessAttr.of([iteration(axis) for axis in range(axes)]) for axes in (4, 5))
+
+
+def _joined_axes(m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Operation | None:
+    """The convolution of images whose rows are those of a slice behind each other; None where windows are no such."""
+    width = dims(convolution.input.type)[-1]
+    *kept, (step, spread, before, after), last = convolution.spatial()
+    array = m.array(kernel)
+    if array.shape[-1] != 1 or last != (1, last[1], 0, 0) or step != 1 or not isinstance(width, int):
+        return None
+    pairs = list(zip(convolution.extras, convolution.access, strict=True))
+    if any(access != _WHOLE_VOLUME and _mentions_place(access) for _, access in pairs):
+        return None
+    extras = [m.insert(_joined_view(value)).output if access == _WHOLE_VOLUME else value for value, access in pairs]
+    *shape, rows, columns = dims(convolution.output.type)
+    image = ConvolutionOp(
+        m.insert(_joined_view(convolution.input)).output,
+        kernel_of(m, kernel, array.reshape(array.shape[:-1]), "of joined axes"),
+        tensor(element_of(convolution.output.type), [*shape, rows * columns]),
+        convolution.detach_region(convolution.epilogue),
+        stride=[*(stride for stride, _, _, _ in kept), 1],
+        dilation=[*(dilation for _, dilation, _, _ in kept), spread * width],
+        pre_padding=[*(pre for _, _, pre, _ in kept), before * width],
+        post_padding=[*(post for _, _, _, post in kept), after * width],
+        groups=convolution.groups.value.data,
+        padding_value=convolution.padding_value.value.data,
+        extras=extras,
+        access=[_WHOLE_IMAGE if access == _WHOLE_VOLUME else access for _, access in pairs],
+    )
+    return m.insert(ViewOp(m.insert(image).output, convolution.output.type))
+
+
+def _joined_view(volume: SSAValue) -> ViewOp:
+    """A volume whose last two axes are one."""
+    *shape, length, width = dims(volume.type)
+    return ViewOp(volume, tensor(element_of(volume.type), [*shape, length * width]))
+
+
+def _mentions_place(access: AccessAttr) -> bool:
+    """Whether it depends on the place in the volume, and not only on the batch and the channel."""
+    return any({"d2", "d3", "d4"} & symbols(index) for index in access.indices())
 
 
 def _copy(source: SSAValue, access: Sequence[Dim], shape: Sequence[Dim]) -> PointwiseOp:

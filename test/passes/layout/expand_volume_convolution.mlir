@@ -31,3 +31,26 @@ func.func @computed(%x: tensor<1x8x6x5x5xf32>, %k: tensor<16x8x3x3x3xf32>) -> te
   }
   func.return %y : tensor<1x16x4x3x3xf32>
 }
+
+// -----
+
+// Windows of length 1 along the last axis: rows of a slice lie behind each other, 5 elements apart, and so do the rows
+// of a residual. The bias has none.
+// CHECK-LABEL: @joined
+// CHECK-NOT: fused.pointwise
+// CHECK-DAG: [[K:%.*]] = trt.constant {{.*}} : tensor<16x8x3x3xf32>
+// CHECK-DAG: [[A:%.*]] = fused.view %x : {{.*}} -> tensor<2x8x6x45xf32>
+// CHECK-DAG: [[R:%.*]] = fused.view %r : {{.*}} -> tensor<2x16x4x45xf32>
+// CHECK: [[B:%.*]] = fused.convolution [[A]], [[K]], [[R]], %b {stride = array<i64: 2, 1>, dilation = array<i64: 1, 10>, pre_padding = array<i64: 1, 10>, post_padding = array<i64: 2, 10>, access = [#fused.access<["d0", "d1", "d2", "d3"]>, #fused.access<["d1"]>]} {{.*}} -> tensor<2x16x4x45xf32>
+// CHECK: arith.mulf
+// CHECK: fused.view [[B]] : (tensor<2x16x4x45xf32>) -> tensor<2x16x4x9x5xf32>
+func.func @joined(%x: tensor<2x8x6x9x5xf32>, %r: tensor<2x16x4x9x5xf32>, %b: tensor<16xf32>) -> tensor<2x16x4x9x5xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x3x3x1xf32>} : tensor<16x8x3x3x1xf32>
+  %y = fused.convolution %x, %k, %r, %b {stride = array<i64: 2, 1, 1>, dilation = array<i64: 1, 2, 1>, pre_padding = array<i64: 1, 2, 0>, post_padding = array<i64: 2, 2, 0>, access = [#fused.access<["d0", "d1", "d2", "d3", "d4"]>, #fused.access<["d1"]>]} : (tensor<2x8x6x9x5xf32>, tensor<16x8x3x3x1xf32>, tensor<2x16x4x9x5xf32>, tensor<16xf32>) -> tensor<2x16x4x9x5xf32> {
+  ^bb0(%acc: f32, %e: f32, %f: f32):
+    %s = arith.addf %acc, %e : f32
+    %t = arith.mulf %s, %f : f32
+    fused.yield %t : f32
+  }
+  func.return %y : tensor<2x16x4x9x5xf32>
+}

@@ -119,6 +119,26 @@ def test_volume(stride: int, window: int, dilation: int, pads: tuple[int, int], 
 
 @settings(max_examples=20, deadline=None)
 @given(
+    stride=st.integers(1, 2),
+    window=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    dilation=st.integers(1, 2),
+    pads=st.tuples(st.integers(-1, 2), st.integers(0, 2)),
+    groups=st.sampled_from([1, 2]),
+    width=st.integers(1, 4),
+)
+def test_volume_of_joined_axes(
+    stride: int, window: tuple[int, int], dilation: int, pads: tuple[int, int], groups: int, width: int
+) -> None:
+    """Windows of length 1 along the last axis: its elements and those of the axis before are one axis."""
+    attributes = {"strides": [stride, 1, 1], "dilations": [1, dilation, 3], "pads": [1, pads[0], 0, 0, pads[1], 0]}
+    network = model("Conv", [6, 4, *window, 1], 5, group=groups, **attributes)
+    network.graph.input[0].type.tensor_type.shape.dim[4].dim_value = width
+    text = check(network, [5, 4 * groups, 4, 6, width], "expand-volume-convolution")
+    assert "fused.pointwise" not in text
+
+
+@settings(max_examples=20, deadline=None)
+@given(
     blocks=st.integers(1, 2),
     rest=st.sampled_from([0, 0, 1]),
     window=st.integers(1, 3),
