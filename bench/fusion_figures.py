@@ -83,7 +83,9 @@ def times_of(case: Any, engine: Any) -> dict[str, float]:
                 sides[name] = make(case)
             except Exception as error:  # the peer's own, such as a missing C++ compiler
                 print(f"{name}: {type(error).__name__}: {str(error)[:100]}", flush=True)
-        return milliseconds(sides)
+        found = milliseconds(sides)
+    torch._dynamo.reset()  # which keeps all modules that it has compiled
+    return found
 
 
 def _compiled(case: Any) -> Callable[[], object]:

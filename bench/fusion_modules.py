@@ -95,9 +95,27 @@ class _Reduced(ast.NodeTransformer):
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = list(zip(target.elts, node.value.elts, strict=False))
             for name, value in pairs:
-                if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and type(value.value) is int:
-                    value.value = min(value.value, limit(name.id))
+                number = _number(value)
+                if isinstance(name, ast.Name) and number is not None and number > (most := limit(name.id)):
+                    _replace(node, value, ast.Constant(most))
         return node
+
+
+def _number(node: ast.expr) -> int | None:
+    """A whole number, or a product of some, as `16 * 1024`."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    left, right = _number(node.left), _number(node.right)
+    return None if left is None or right is None else left * right
+
+
+def _replace(node: ast.Assign, old: ast.expr, new: ast.expr) -> None:
+    if node.value is old:
+        node.value = new
+    elif isinstance(node.value, ast.Tuple):
+        node.value.elts = [new if one is old else one for one in node.value.elts]
 
 
 def limit(name: str) -> int:

@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
 
 
 batch_size, height = 128, 512
-in_features = 4096
+in_features = 4 * 1024
 stride = 2
 scale = 3.5
 
