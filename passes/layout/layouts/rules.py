@@ -18,6 +18,7 @@ from mlirt.dialects.fused.gathered_channels import gathered_channels
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.resize import ResizeOp
+from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, element_type, halo, halo_fill, rank, tensor
 from mlirt.passes.layout.layouts.accesses import all_fit, read_all
@@ -137,23 +138,30 @@ def assign_window(op: Operation, assignment: Assignment) -> Operation | None:
 
 
 def assign_reduction(op: Operation, assignment: Assignment) -> Operation | None:
-    """Reducing height and width, both kept with length 1, keeps the blocks."""
+    """Reducing height and width keeps the blocks: of an image of one pixel, which is plain where no axes of it are."""
     assert isinstance(op, ReductionOp)
-    if len(op.inputs) != 1 or op.extras or not is_blocked(op.inputs[0].type) or not is_plain_image(op.output):
+    if len(op.inputs) != 1 or op.extras or not is_blocked(op.inputs[0].type):
         return None
-    if next(iter(op.access)).indices() != (iteration(0), iteration(1), iteration(4), iteration(5)):
+    indices, keeps_axes = next(iter(op.access)).indices(), is_plain_image(op.output)
+    if keeps_axes and indices == (iteration(0), iteration(1), iteration(4), iteration(5)):
+        return _reduced_pixels(op, assignment.blocked_type(op.output))
+    if indices != tuple(iteration(axis) for axis in range(4)) or rank(op.output.type) != 2:
         return None
+    element, sizes = element_of(op.output.type), dims(op.output.type)
+    if element not in BLOCKED or not isinstance(sizes[1], int):
+        return None
+    pixel = tensor(element, [*sizes, 1, 1])
+    reduced = _reduced_pixels(op, blocked(pixel, assignment.lanes))
+    reduced.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(reduced, op)
+    return ViewOp(assignment.convert(reduced.output, pixel, op), op.output.type)
+
+
+def _reduced_pixels(op: ReductionOp, result: Tensor) -> ReductionOp:
     access = AccessAttr.of([iteration(0), iteration(1), iteration(5), iteration(6), iteration(4)])
     body, epilogue = _regions(op)
-    return ReductionOp(
-        op.kind.data,
-        list(op.inputs),
-        [access],
-        op.reduced.dims(),
-        assignment.blocked_type(op.output),
-        body,
-        epilogue,
-    )
+    return ReductionOp(op.kind.data, list(op.inputs), [access], op.reduced.dims(), result, body, epilogue)
 
 
 def assign_concat(op: Operation, assignment: Assignment) -> Operation | None:

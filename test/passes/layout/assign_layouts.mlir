@@ -84,3 +84,28 @@ func.func @not_gathered(%x: tensor<1x3x8x8xf32>, %i: tensor<2xi64>) -> (tensor<1
   %h = fused.gather %c, %j {axis = 1 : i64} : (tensor<1x20x8x8xf32>, tensor<2xi64>) -> tensor<1x2x8x8xf32>
   func.return %g, %h : tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>
 }
+
+// -----
+
+// A sum over all pixels is one of blocks, whose result is an image of one pixel; who keeps no axes for it gets a view.
+// CHECK-LABEL: @sum_of_pixels
+// CHECK: [[C:%.*]] = fused.convolution
+// CHECK: [[R:%.*]] = fused.reduction add([[C]]) {access = [#fused.access<["d0", "d1", "d5", "d6", "d4"]>]{{.*}} -> tensor<5x2x1x1x16xf32, #trt.dims<["5", "2", "1", "1", "16"], channels = "24">>
+// CHECK: [[P:%.*]] = fused.reformat [[R]] : {{.*}} -> tensor<5x24x1x1xf32>
+// CHECK: [[Y:%.*]] = fused.view [[P]] : (tensor<5x24x1x1xf32>) -> tensor<5x24xf32>
+// CHECK-NEXT: return [[Y]]
+func.func @sum_of_pixels(%x: tensor<5x16x7x9xf32>) -> tensor<5x24xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<24x16x1x1xf32>} : tensor<24x16x1x1xf32>
+  %c = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<5x16x7x9xf32>, tensor<24x16x1x1xf32>) -> tensor<5x24x7x9xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %y = fused.reduction add(%c) {access = [#fused.access<["d0", "d1", "d2", "d3"]>], reduced = #trt.dims<["7", "9"]>} : (tensor<5x24x7x9xf32>) -> tensor<5x24xf32> {
+  ^bb0(%e: f32):
+    fused.yield %e : f32
+  } {
+  ^bb0(%t: f32):
+    fused.yield %t : f32
+  }
+  func.return %y : tensor<5x24xf32>
+}
