@@ -230,6 +230,7 @@ PHASES = (
                 "cuda",
             ),
             Step("cse", "equal launches and constants are shared"),
+            Step("nest-concatenations", "tensors are joined once, and those that are new have one reader"),
             Step(
                 "eliminate-concatenation{views=true}",
                 "producers write into the joined buffer, once it is known who reads them",

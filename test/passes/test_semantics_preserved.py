@@ -36,7 +36,8 @@ LAYERS = (
 FUSION = (
     "convert-trt-to-fused,eliminate-dead-layers,sink-views,fuse-pointwise,fuse-convolution-activation,"
     "fuse-convolution-elementwise,fuse-convolution-pooling,eliminate-dead-layers,"
-    "fuse-window-reduction,fuse-row-reductions,fuse-row-elementwise,fuse-rows-reduction,cse,eliminate-concatenation"
+    "fuse-window-reduction,fuse-row-reductions,fuse-row-elementwise,fuse-rows-reduction,cse,nest-concatenations,"
+    "eliminate-concatenation"
 )
 FUSED = "convert-trt-to-fused,"
 PIPELINES = (
