@@ -84,12 +84,25 @@ def _target() -> Any:
     return target
 
 
+def _operators() -> Any:
+    """numba's CPU target with what translation asks it for alone: operators on numbers, pointers and tuples.
+
+    All that numba compiles of NumPy and Python takes as long to import as some kernels take to compile.
+    """
+    for module in ("builtins", "numbers", "tupleobj"):
+        import_module(f"numba.cpython.{module}")
+    target = object_target()
+    target = target.subtarget(load_additional_registries=lambda: None)
+    target.refresh()
+    return target
+
+
 def translated_module(source: str, name: str, namespace: Mapping[str, Any]) -> Any:
     """The LLVM module of a kernel, not optimised yet; None where numba has to translate it. numba's lock is held."""
     compiler: Any = import_module("numba.core.compiler")
     typing: Any = import_module("numba.core.registry").cpu_target.typing_context
-    failures = (Unsupported, import_module("numba.core.errors").NumbaError)
-    target = compiler._make_subtarget(_target(), _flags(compiler))
+    failures = (Unsupported, NotImplementedError, import_module("numba.core.errors").NumbaError)
+    target = compiler._make_subtarget(_operators(), _flags(compiler))
     typing.refresh()
     library = target.codegen().create_library(name)
     with target.push_code_library(library):

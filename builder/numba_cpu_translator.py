@@ -131,7 +131,8 @@ class _Translator:
         self.builder.ret_void()
         self.builder.position_at_end(entry)
         self.builder.branch(first)
-        self.context.post_lowering(module, self.library)
+        if self.context.fastmath:
+            import_module("numba.core.fastmathpass").rewrite_module(module, self.context.fastmath)
         return module
 
     # --- functions

@@ -3,7 +3,7 @@
 numba is made to run what it compiles. It optimises each function as a whole when it is finished, as a subroutine and
 again inside each caller, and loads its machine code into an execution engine, before anybody asks for that. A kernel is
 wanted as an object file: only the whole of it has to be optimised, and nobody calls it here. `object_target` is numba's
-CPU target with a code generator that leaves both away. It overrides four methods of `numba.core.codegen`; where a
+CPU target with a code generator that leaves both away. It overrides five methods of `numba.core.codegen`; where a
 version of numba lacks one, its own code generator stands in, which takes longer.
 """
 
@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-_LIBRARY_STEPS = ("_optimize_final_module", "_finalize_specific")
+_LIBRARY_STEPS = ("_optimize_functions", "_optimize_final_module", "_finalize_specific")
 _GENERATOR_STEPS = ("_add_module", "set_env")
 
 
@@ -34,20 +34,20 @@ def optimize(module: Any, machine: Any) -> None:
     """Optimise a whole LLVM module in place, at the highest level, for a target machine of llvmlite.
 
     The first machine code is thrown away. LLVM reduces the strength of loops, and puts addresses where they are used,
-    in the module that it writes machine code from; what is optimised after that needs fewer registers, which the
-    accumulators of a tile take (14 x 2 vectors: 64 spills in the inner loop became 2, a quarter of a product's time).
+    in the module that it writes machine code from; what is simplified after that needs fewer registers, which the
+    accumulators of a tile take: the products of Winograd's way lose 2 to 5 % without it. A second run of all passes
+    gains nothing beyond these two.
     """
-    _run_passes(module, machine)
-    machine.emit_object(module)
-    _run_passes(module, machine)
-
-
-def _run_passes(module: Any, machine: Any) -> None:
     llvm: Any = import_module("llvmlite.binding")
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization, options.slp_vectorization = True, False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)  # LLVM ends the process where one is run twice
+    machine.emit_object(module)
+    simplify = llvm.create_new_module_pass_manager()
+    simplify.add_instruction_combine_pass()
+    simplify.add_simplify_cfg_pass()
+    simplify.run(module, builder)
 
 
 def _generator(generator: Any, library: Any) -> Any:
