@@ -13,6 +13,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import channels, dims, element_of, halo, halo_fill
 from mlirt.kernels.convolution.cpu.merged_parts import Parts
+from mlirt.kernels.convolution.cpu.needed_taps import PaddedAxis
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -31,6 +32,7 @@ class Geometry:
     `depth` channels of the input lie side by side: those of a block, or one of a plain tensor. A step of the sum takes
     `word` of them at once: four where they are bytes. Depthwise, a block is a group. `steps` are the input's strides,
     `start` is where the window of the first pixel starts. `parts` are those of a group that spare blocks of the input.
+    `padded` are the rows and columns whose windows may read zeros alone with some of their taps.
     """
 
     lanes: int
@@ -46,6 +48,7 @@ class Geometry:
     steps: tuple[Dim, ...]
     start: Dim
     parts: Parts | None = None
+    padded: tuple[PaddedAxis | None, PaddedAxis | None] = (None, None)
 
     def needed(self, columns: int) -> float:
         """Which part of all products with panels of so many blocks there is to compute."""
@@ -88,7 +91,22 @@ def geometry_of(op: ConvolutionOp, lowering: Lowering) -> Geometry | None:
         steps=steps,
         start=steps[_ROW] * -spatial[0][2] + steps[_PIXEL] * -spatial[1][2],
         parts=_parts(op, inputs, outputs // groups, depth, lanes),
+        padded=_padded(op, (window[0], window[1])),
     )
+
+
+def _padded(op: ConvolutionOp, window: tuple[int, int]) -> tuple[PaddedAxis | None, PaddedAxis | None]:
+    """The axes whose windows reach into padding, where that holds zeros."""
+    if op.padding_value.value.data:
+        return None, None
+    lengths = dims(op.input.type)[_ROW : _PIXEL + 1]
+    rows, columns = (
+        PaddedAxis(name, length, pre, taps, stride, dilation) if pre or post else None
+        for name, length, taps, (stride, dilation, pre, post) in zip(
+            ("rows", "columns"), lengths, window, op.spatial(), strict=True
+        )
+    )
+    return rows, columns
 
 
 def _parts(op: ConvolutionOp, inputs: int, outputs: int, depth: int, lanes: int) -> Parts | None:

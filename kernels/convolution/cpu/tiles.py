@@ -228,11 +228,35 @@ class ConvolutionKernel(TileRows):
     def _tile_accumulators(self, place: Place, pixel: Index, rows: Value | None) -> Value:
         g = self.geometry
         x_at = self.window_start(place, pixel)
+        taps = self._taps(place, pixel)
         lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
         ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
         zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
         accumulators = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
-        return self._sum(accumulators, x_at, place.task[1:], ahead, rows)
+        return self._sum(accumulators, x_at, place.task[1:], taps, ahead, rows)
+
+    @kernel
+    def _taps(self, place: Place, pixel: Index) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+        """From which to which row and column the windows of a tile read more than padding."""
+        g = self.geometry
+        rows, columns = g.padded
+        row_taps = (0, size("window_rows", g.window[0]))
+        column_taps = (0, size("window_columns", g.window[1]))
+        if rows is not None and self.skips_rows():
+            row_taps = rows.needed(place.row, place.row)
+        if columns is not None and self.skips_columns():
+            column_taps = columns.needed(pixel, pixel + (self.shape.pixels - 1))
+        return row_taps, column_taps
+
+    def skips_rows(self) -> bool:
+        """Whether a tile leaves out the rows of its windows that lie in padding."""
+        return self.geometry.padded[0] is not None and not self.grid.is_flat and self.geometry.parts is None
+
+    def skips_columns(self) -> bool:
+        """The same for columns: tiles that are wider than the padding are never in it as a whole."""
+        columns = self.geometry.padded[1]
+        is_narrow = columns is not None and columns.pad >= self.shape.pixels * columns.stride
+        return is_narrow and self.skips_rows()
 
     @kernel
     def ahead_of(self, place: Place, pixel: Index, lines: int) -> list[Index]:
@@ -260,7 +284,13 @@ class ConvolutionKernel(TileRows):
 
     @kernel
     def _sum(
-        self, accumulators: Value, x_at: Value, task: tuple[Value, ...], ahead: list[Index], rows: Value | None
+        self,
+        accumulators: Value,
+        x_at: Value,
+        task: tuple[Value, ...],
+        taps: tuple[tuple[Index, Index], tuple[Index, Index]],
+        ahead: list[Index],
+        rows: Value | None,
     ) -> Value:
         """`for block, for r, for s, for c: accumulators += pixels * weights`; a loop that is not needed has one static
         iteration.
@@ -268,15 +298,20 @@ class ConvolutionKernel(TileRows):
         g, x, w, once = self.geometry, self.input, self.weights, (0,)
         w_at, needed = task[0], task[1:]
         step, is_point = self.pixel_step(), g.window == (1, 1)
+        cell = self.width * (1 if g.is_depthwise else g.depth)
         depth = min(g.depth // g.word, _UNROLLED)
         has_blocks, has_channels = g.blocks_in > 1 or is_point, not g.is_depthwise and depth * g.word < g.depth
         for block in (range(*needed) if needed else range(size("blocks", g.blocks_in))) if has_blocks else once:
             block_at = x_at + block * size("x_block", g.steps[1]) if has_blocks else x_at
             row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
             column_step = 0 if is_point else size("x_window_column", g.steps[3] * g.dilation[1])
-            for r in once if is_point else range(size("window_rows", g.window[0])):
+            w_block = task[0] + block * size("w_block", cell * g.window[0] * g.window[1]) if has_blocks else task[0]
+            for r in once if is_point else range(*taps[0]):
                 row_at = block_at + r * row_step
-                for s in once if is_point else range(size("window_columns", g.window[1])):
+                w_row = w_block + r * size("w_window_row", cell * g.window[1]) if self.skips_rows() else w_at
+                w_at = w_row
+                for s in once if is_point else range(*taps[1]):
+                    w_at = w_row + s * cell if self.skips_columns() else w_at
                     cell_at = row_at + s * column_step
                     for c in range(0, g.depth, depth * g.word) if has_channels else once:
                         at = cell_at + c

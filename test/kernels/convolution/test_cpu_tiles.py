@@ -46,6 +46,13 @@ CASES = {
     "scaled by channel": Case(32, 32, 7, 7, (1, 1), pre=(0, 0), post=(0, 0), has_scale=True, batch=2),
     "symbolic": Case(32, 48, 11, 19, is_symbolic=True, has_residual=True, batch=2),
     "symbolic point": Case(32, 32, 6, 10, (1, 1), pre=(0, 0), post=(0, 0), is_symbolic=True),
+    "dilated beyond the image": Case(32, 48, 5, 7, dilation=(6, 9), pre=(6, 9), post=(6, 9), batch=5),
+    "dilated across the image": Case(16, 64, 16, 16, dilation=(12, 12), pre=(12, 12), post=(12, 12), has_residual=True),
+    "more padding than windows": Case(16, 16, 4, 30, (2, 2), stride=(3, 1), pre=(7, 9), post=(5, 20)),
+    "symbolic dilated": Case(16, 32, 9, 21, dilation=(5, 4), pre=(5, 4), post=(5, 4), is_symbolic=True, batch=2),
+    "depthwise dilated": Case(
+        32, 32, 6, 20, (5, 5), stride=(2, 1), dilation=(3, 7), pre=(6, 14), post=(6, 14), groups=32
+    ),
     "symbolic depthwise": Case(32, 32, 9, 21, groups=32, is_symbolic=True, stride=(2, 2)),
 }
 _NARROW = ("three by three", "channels left over", "first layer", "depthwise", "symbolic")
