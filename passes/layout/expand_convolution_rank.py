@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType
@@ -13,14 +14,15 @@ from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
+from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.layout.convolution_rewriting import DIRECT, kernel_of
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
 @dataclass(frozen=True)
 class ExpandConvolutionRankPass(RulePass):
-    """Give rank-3 float32 convolutions with constant kernels a height of 1, by views that move nothing. The same height
-    is given to signals that the epilogues of images of height 1 read.
+    """Give rank-3 float32 convolutions with constant kernels a height of 1, by views that move nothing. What the
+    epilogues of images read along channels has all axes of an image behind it too.
 
     Before: `%y = fused.convolution %x, %k {stride = array<i64: 2>, ..} : (1x8x50, 16x8x3) -> 1x16x24`
     After:
@@ -58,21 +60,27 @@ class ExpandConvolutionRankPass(RulePass):
 
     @rule(op(ConvolutionOp).named("convolution"))
     def expand_extras(self, m: Match, convolution: ConvolutionOp) -> Outcome:
-        like, accesses = dims(convolution.output.type), list(convolution.access)
+        if rank(convolution.output.type) != _IMAGE:
+            return None
+        accesses = list(convolution.access)
         first = len(convolution.operands) - len(accesses)
         for position, (value, access) in enumerate(zip(convolution.extras, convolution.access, strict=True)):
-            if access.indices() == _FLAT_IMAGE and like == (*(of := dims(value.type))[:2], 1, *of[2:]):
-                convolution.operands[first + position] = _image(m, value)
-                accesses[position] = _WHOLE_IMAGE
+            lengths = _lengths_by_axis(value, access)
+            is_packed = isinstance(value.owner, ConstantOp) and lengths is not None and set(lengths) == {_CHANNEL}
+            if lengths is not None and not is_packed:
+                type_ = tensor(element_of(value.type), [lengths.get(axis, 1) for axis in range(_IMAGE)])
+                convolution.operands[first + position] = m.insert(ViewOp(value, type_)).output
+                accesses[position] = _over_result(convolution, lengths)
         if accesses == list(convolution.access):
             return None
         convolution.properties["access"] = ArrayAttr(accesses)
         return convolution
 
 
-# How the epilogue of a signal reads another signal, and how that of an image of height 1 does.
+_IMAGE = 4
+_CHANNEL = 1
+# How the epilogue of a signal reads another signal, and how that of an image does.
 _SIGNAL = (iteration(0), iteration(1), iteration(2))
-_FLAT_IMAGE = (iteration(0), iteration(1), iteration(3))
 _WHOLE_IMAGE = AccessAttr.of([iteration(axis) for axis in range(4)])
 
 
@@ -85,6 +93,25 @@ def _over_image(m: Match, extra: SSAValue, access: AccessAttr) -> tuple[SSAValue
     if access.indices() == _SIGNAL:
         return _image(m, extra), _WHOLE_IMAGE
     return extra, AccessAttr.of([_shifted(index) for index in access.indices()])
+
+
+def _lengths_by_axis(value: SSAValue, access: AccessAttr) -> dict[int, Dim] | None:
+    """The axes of the image along which an operand of lower rank lies, in its own order, and its lengths there.
+
+    None where it has all axes, has them in another order, or does not differ between channels.
+    """
+    pairs = zip(access.indices(), dims(value.type), strict=True)
+    kept = [(index, length) for index, length in pairs if not (index == 0 and length == 1)]
+    axes = [axis for axis in range(_IMAGE) if iteration(axis) in (index for index, _ in kept)]
+    if rank(value.type) >= _IMAGE or [index for index, _ in kept] != [iteration(axis) for axis in axes]:
+        return None
+    return dict(zip(axes, (length for _, length in kept), strict=True)) if _CHANNEL in axes else None
+
+
+def _over_result(convolution: ConvolutionOp, axes: Collection[int]) -> AccessAttr:
+    """How an operand with these axes is read: at the only element of the others, which the result may have too."""
+    like = dims(convolution.output.type)
+    return AccessAttr.of([iteration(axis) if axis in axes or like[axis] == 1 else 0 for axis in range(_IMAGE)])
 
 
 def _with_height(signal: Attribute) -> Attribute:

@@ -45,3 +45,26 @@ func.func @image_with_signals(%x: tensor<1x8x1x50xf32>, %r: tensor<1x16x48xf32>,
   }
   func.return %y : tensor<1x16x1x48xf32>
 }
+
+// -----
+
+// What lies along some axes of the image, channels among them, is read at the only element of the others; a constant
+// with an element for each channel is packed as it is, and so is what does not differ between channels.
+// CHECK-LABEL: @image_with_parts
+func.func @image_with_parts(%x: tensor<2x8x1x50xf32>, %r: tensor<1x16x48xf32>, %c: tensor<16x1xf32>, %p: tensor<48xf32>) -> tensor<2x16x1x48xf32> {
+  // CHECK: [[R:%.*]] = fused.view %r : (tensor<1x16x48xf32>) -> tensor<1x16x1x48xf32>
+  // CHECK-NEXT: [[C:%.*]] = fused.view %c : (tensor<16x1xf32>) -> tensor<1x16x1x1xf32>
+  // CHECK-NEXT: fused.convolution %x, %k, %b, [[R]], [[C]], %p
+  // CHECK-SAME: access = [#fused.access<["d1"]>, #fused.access<["0", "d1", "d2", "d3"]>, #fused.access<["0", "d1", "d2", "0"]>, #fused.access<["d3"]>]
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x1x3xf32>} : tensor<16x8x1x3xf32>
+  %b = trt.constant {value = dense<0.5> : tensor<16xf32>} : tensor<16xf32>
+  %y = fused.convolution %x, %k, %b, %r, %c, %p {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, access = [#fused.access<["d1"]>, #fused.access<["0", "d1", "d3"]>, #fused.access<["d1", "0"]>, #fused.access<["d3"]>]} : (tensor<2x8x1x50xf32>, tensor<16x8x1x3xf32>, tensor<16xf32>, tensor<1x16x48xf32>, tensor<16x1xf32>, tensor<48xf32>) -> tensor<2x16x1x48xf32> {
+  ^bb0(%acc: f32, %0: f32, %1: f32, %2: f32, %3: f32):
+    %s = arith.addf %acc, %0 : f32
+    %t = arith.addf %s, %1 : f32
+    %u = arith.addf %t, %2 : f32
+    %v = arith.addf %u, %3 : f32
+    fused.yield %v : f32
+  }
+  func.return %y : tensor<2x16x1x48xf32>
+}
