@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Vectors multiply so many zeros in the time in which loops over single channels do without them.
 _MAX_MERGED_GROUPS = 32
+# Pairs of channels that have weights, zeros included, while an engine is built; kernels keep the blocks that they need.
+_MAX_MERGED_PAIRS = 2**21
 # Channels of a product on matrix units that take no less time with fewer of them.
 _TILE, _PIECE = 64, 32
 _HALF = 2  # bytes
@@ -72,7 +74,12 @@ def merged(groups: int, inputs: int, outputs: int, lanes: int) -> int:
     divisors = [count for count in range(1, groups + 1) if groups % count == 0]
     whole = [count for count in divisors if count * inputs % lanes == 0 and count * outputs % lanes == 0]
     count = (whole or [groups])[0]
-    return count if count <= _MAX_MERGED_GROUPS else 1
+    # A vector of results is multiplied with the blocks of the groups that it meets alone.
+    met = min(count, -(-lanes // outputs) + 1) * inputs
+    zeros = -(-met // lanes) * lanes / inputs
+    pairs = groups * outputs * count * inputs
+    is_worth = count <= _MAX_MERGED_GROUPS or (zeros <= _MAX_MERGED_GROUPS and pairs <= _MAX_MERGED_PAIRS)
+    return count if is_worth else 1
 
 
 def merged_into_tiles(groups: int, inputs: int, outputs: int) -> int:

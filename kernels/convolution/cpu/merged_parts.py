@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,24 @@ class Parts:
         return range(
             first // self.outputs * self.inputs // depth, -(-(last // self.outputs + 1) * self.inputs // depth)
         )
+
+    def most(self, panels: int, width: int, depth: int) -> int:
+        """The most blocks that a panel of `width` channels needs: so many of the weights of each are kept."""
+        return max(len(self.blocks(panel * width, (panel + 1) * width, depth)) for panel in range(panels))
+
+    def kept(self, packed: Array, width: int, depth: int) -> Array:
+        """Of packed weights `[group, panel, block, ..]` those of `most` blocks, from the first that a panel needs on.
+
+        Where fewer are left from there on, the last ones.
+        """
+        import numpy as np
+
+        _, panels, blocks = packed.shape[:3]
+        most = self.most(panels, width, depth)
+        starts = [
+            min(self.blocks(panel * width, (panel + 1) * width, depth).start, blocks - most) for panel in range(panels)
+        ]
+        return np.stack([packed[:, panel, start : start + most] for panel, start in enumerate(starts)], axis=1)
 
     def needed(self, panels: int, width: int, depth: int) -> float:
         """Which part of all pairs of a block of the input and a panel of `width` channels is to be multiplied."""

@@ -88,7 +88,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
         panels=panels,
         batch=batch,
         row_bytes=_row_bytes(geometry, 1 if flat else length) * high,
-        weight_bytes=weights.nbytes,
+        weight_bytes=int(weights.nbytes * needed(shape.blocks)),
         cycles=_row_cycles(geometry, shape, 1 if flat else length, lowering.target.cpu) * high,
         multiple=shape.pixels if flat else 1,
     )
@@ -106,7 +106,8 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
     if geometry.is_depthwise:
         return pack_depthwise(weights.astype("float32"), geometry.lanes)
-    return pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
+    packed = pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
+    return packed if geometry.parts is None else geometry.parts.kept(packed, blocks * geometry.lanes, geometry.depth)
 
 
 def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
@@ -153,35 +154,40 @@ class ConvolutionKernel(TileRows):
 
     @kernel
     def start_task(self, batch: Value, panel: Value) -> tuple[Value, ...]:
-        """Where the task's images and weights start; and the blocks of the input from which to which it multiplies."""
+        """Where the task's images and weights start, and how many blocks of the input it multiplies, if not all."""
         g = self.geometry
         w_start = panel * size("panel_size", self._panel_size())
-        needed = tuple[Value, ...]() if g.parts is None else self._needed_blocks(g.parts, panel)
-        if g.parts is not None:
-            w_start = w_start + needed[0] * size("block_size", self._panel_size() // g.blocks_in)
         x_start = batch * size("x_batch", g.steps[0])
         if g.groups > 1:
             x_start = x_start + self._group(panel) * size("x_group", g.steps[1] * g.blocks_in)
-        return x_start, w_start, *needed
+        if g.parts is None:
+            return x_start, w_start
+        first_block, count = self._needed_blocks(g.parts, panel)
+        return x_start + first_block * size("x_block", g.steps[1]), w_start, count
 
     @kernel
-    def _needed_blocks(self, parts: Parts, panel: Value) -> tuple[Value, ...]:
-        """Where the blocks of the input start and stop that a panel depends on, as `Parts.blocks` has it."""
-        g = self.geometry
+    def _needed_blocks(self, parts: Parts, panel: Value) -> tuple[Value, Value]:
+        """The first block of the input of which a panel has weights, and how many it depends on from there on."""
+        g, kept = self.geometry, self._kept_blocks()
         part_inputs, part_outputs = size("part_inputs", parts.inputs), size("part_outputs", parts.outputs)
         within = panel if g.groups == 1 else panel % size("panels_per_group", self.panels_per_group)
         first = within * self.width
         last = min(first + self.width, size("group_outputs", parts.count * parts.outputs)) - 1
         start = first // part_outputs * part_inputs // g.depth
         stop = ((last // part_outputs + 1) * part_inputs + (g.depth - 1)) // g.depth
-        blocks = size("blocks", g.blocks_in)
-        first_block = min(start, blocks)
-        last_block = min(stop, blocks)
-        return first_block, last_block
+        first_block = min(start, size("last_start", g.blocks_in - kept))
+        count = min(stop - first_block, size("kept_blocks", kept))
+        return first_block, count
+
+    def _kept_blocks(self) -> int:
+        """The blocks of the input of which a panel has weights."""
+        g = self.geometry
+        panels = -(-g.blocks_out // self.shape.blocks)
+        return g.blocks_in if g.parts is None else g.parts.most(panels, self.width, g.depth)
 
     def _panel_size(self) -> int:
         g = self.geometry
-        return g.blocks_in * g.window[0] * g.window[1] * (1 if g.is_depthwise else g.depth) * self.width
+        return self._kept_blocks() * g.window[0] * g.window[1] * (1 if g.is_depthwise else g.depth) * self.width
 
     @kernel
     def _group(self, panel: Value) -> Value:
@@ -250,7 +256,7 @@ class ConvolutionKernel(TileRows):
 
     def skips_rows(self) -> bool:
         """Whether a tile leaves out the rows of its windows that lie in padding."""
-        return self.geometry.padded[0] is not None and not self.grid.is_flat and self.geometry.parts is None
+        return self.geometry.padded[0] is not None and not self.grid.is_flat
 
     def skips_columns(self) -> bool:
         """The same for columns: tiles that are wider than the padding are never in it as a whole."""
@@ -296,12 +302,12 @@ class ConvolutionKernel(TileRows):
         iteration.
         """
         g, x, w, once = self.geometry, self.input, self.weights, (0,)
-        w_at, needed = task[0], task[1:]
+        w_at, count = task[0], task[1] if task[1:] else size("blocks", g.blocks_in)
         step, is_point = self.pixel_step(), g.window == (1, 1)
         cell = self.width * (1 if g.is_depthwise else g.depth)
         depth = min(g.depth // g.word, _UNROLLED)
         has_blocks, has_channels = g.blocks_in > 1 or is_point, not g.is_depthwise and depth * g.word < g.depth
-        for block in (range(*needed) if needed else range(size("blocks", g.blocks_in))) if has_blocks else once:
+        for block in range(count) if has_blocks else once:
             block_at = x_at + block * size("x_block", g.steps[1]) if has_blocks else x_at
             row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
             column_step = 0 if is_point else size("x_window_column", g.steps[3] * g.dilation[1])

@@ -16,6 +16,8 @@ CASES = {
     "four of 34": Case(136, 136, 4, 7, (1, 1), pre=(0, 0), post=(0, 0), groups=4, has_residual=True),
     "more results than channels": Case(20, 100, 5, 6, groups=5, batch=2),
     "fewer results than channels": Case(96, 40, 5, 6, (1, 1), pre=(0, 0), post=(0, 0), groups=4),
+    "many of eight": Case(136, 136, 6, 7, groups=17, batch=5, has_residual=True),
+    "many of three": Case(99, 99, 5, 9, (3, 1), pre=(1, 0), post=(1, 0), groups=33),
     "merged by twos": Case(96, 96, 5, 6, groups=12, is_symbolic=True),
 }
 
@@ -63,4 +65,16 @@ def test_blocks_are_those_of_the_channels(count: int, sizes: tuple[int, int]) ->
             needed = {c // 16 for o in channels for c in range(o // outputs * inputs, (o // outputs + 1) * inputs)}
             assert set(parts.blocks(panel * width, (panel + 1) * width, 16)) == needed
         assert 0 < parts.needed(panels, width, 16) <= 1
+        kept = parts.most(panels, width, 16)
+        assert parts.needed(panels, width, 16) * -(-count * inputs // 16) <= kept <= -(-count * inputs // 16)
     assert Parts(4, 34, 34).needed(9, 16, 16) == 33 / 81
+
+
+def test_weights_of_the_blocks_that_a_panel_needs_are_kept() -> None:
+    parts = Parts(5, 8, 8)
+    packed = np.arange(3 * 3 * 2).reshape(1, 3, 3, 2)
+    assert parts.most(3, 16, 16) == 1
+    np.testing.assert_array_equal(parts.kept(packed, 16, 16), packed[:, [0, 1, 2], [0, 1, 2]][:, :, None])
+    uneven = Parts(2, 24, 24)  # the second panel needs all three blocks, and the last one the second and third
+    assert uneven.most(3, 16, 16) == 3
+    np.testing.assert_array_equal(uneven.kept(packed, 16, 16), packed)

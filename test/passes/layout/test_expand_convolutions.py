@@ -166,7 +166,16 @@ def test_merged_groups(groups: int, inputs: int, outputs: int) -> None:
 
 @pytest.mark.parametrize(
     ("groups", "inputs", "outputs", "expected"),
-    [(32, 4, 4, 4), (4, 28, 28, 4), (4, 136, 136, 2), (32, 16, 16, 1), (100, 3, 3, 1), (3, 5, 5, 3)],
+    [
+        (32, 4, 4, 4),
+        (4, 28, 28, 4),
+        (4, 136, 136, 2),
+        (32, 16, 16, 1),
+        (99, 3, 3, 99),
+        (55, 8, 8, 55),
+        (501, 3, 3, 1),
+        (3, 5, 5, 3),
+    ],
 )
 def test_how_many_groups_are_merged(groups: int, inputs: int, outputs: int, expected: int) -> None:
     """As few as fill vectors of 16 channels; not too many zeros."""
