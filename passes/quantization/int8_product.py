@@ -51,7 +51,7 @@ def integer_product(op: Product, ctx: Context) -> IntegerProduct | Refusal:
     values, scaling = source
     factor = np.asarray(scaling.scale * weights.scale)
     addition = -int(scaling.zero) * _sums(op, weights.array)
-    if addition.any() and rank(op.operands[1].type) > 2:
+    if addition.any() and addition.ndim > 1:
         return Refusal("its input has a zero point, and its weights are more than one matrix")
     if isinstance(op, FullyConnectedOp):
         bias = None if op.bias is None else integer_bias(op.bias, factor, ctx)
@@ -73,13 +73,12 @@ def _column_axis(op: Product) -> int | None:
 
 
 def _sums(op: Product, weights: Array) -> Array:
-    """The sum of the weights that each column of the result is made with."""
+    """The sum of the weights that each column of the result is made with; of one matrix they have one axis."""
     import numpy as np
 
-    wide = weights.astype(np.int64)
-    if isinstance(op, FullyConnectedOp) or op.rhs_op.data is not MatrixOperation.NONE:
-        return wide.sum(-1)
-    return wide.sum(-2)
+    axis = -1 if isinstance(op, FullyConnectedOp) or op.rhs_op.data is not MatrixOperation.NONE else -2
+    sums = weights.astype(np.int64).sum(axis)
+    return sums.reshape(sums.shape[-1:]) if all(length == 1 for length in sums.shape[:-1]) else sums
 
 
 def _added_bias(op: MatrixMultiplyOp, factor: Array, ctx: Context) -> tuple[Array | None, Operation]:

@@ -76,3 +76,34 @@ func.func @weights_of_the_run(%q: tensor<3x2xi8>, %k: tensor<2x3xui8>) -> tensor
   %y = trt.matrix_multiply %a, %w : (tensor<3x2xf32>, tensor<2x3xf32>) -> tensor<3x3xf32>
   func.return %y : tensor<3x3xf32>
 }
+
+// -----
+
+// Weights of a batch of one are one matrix, whose columns have one addition each: 128 * (4 - 1), 128 * (-2 + 5), 128 * (3 - 7).
+// CHECK-LABEL: @batch_of_one
+// CHECK: trt.matrix_multiply %q, {{%.*}} : (tensor<1x3x2xui8>, tensor<1x2x3xi8>) -> tensor<1x3x3xi32>
+// CHECK: dense<[{{\[\[?}}-384, -384, 512]{{\]\]?}}> : tensor<1x1x3xi32>
+func.func @batch_of_one(%q: tensor<1x3x2xui8>) -> tensor<1x3x3xf32> {
+  %s = trt.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = trt.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %k = trt.constant {value = dense<[[[4, -2, 3], [-1, 5, -7]]]> : tensor<1x2x3xi8>} : tensor<1x2x3xi8>
+  %a = trt.dequantize %q, %s, %z : (tensor<1x3x2xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x3x2xf32>
+  %w = trt.dequantize %k, %s : (tensor<1x2x3xi8>, tensor<f32>) -> tensor<1x2x3xf32>
+  %y = trt.matrix_multiply %a, %w : (tensor<1x3x2xf32>, tensor<1x2x3xf32>) -> tensor<1x3x3xf32>
+  func.return %y : tensor<1x3x3xf32>
+}
+
+// -----
+
+// The addition of several matrices would differ between them.
+// CHECK-LABEL: @batch_of_two
+// CHECK: trt.matrix_multiply {{.*}} -> tensor<2x3x3xf32>
+func.func @batch_of_two(%q: tensor<2x3x2xui8>) -> tensor<2x3x3xf32> {
+  %s = trt.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %z = trt.constant {value = dense<128> : tensor<ui8>} : tensor<ui8>
+  %k = trt.constant {value = dense<[[[4, -2, 3], [-1, 5, -7]], [[1, 2, 3], [4, 5, 6]]]> : tensor<2x2x3xi8>} : tensor<2x2x3xi8>
+  %a = trt.dequantize %q, %s, %z : (tensor<2x3x2xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x3x2xf32>
+  %w = trt.dequantize %k, %s : (tensor<2x2x3xi8>, tensor<f32>) -> tensor<2x2x3xf32>
+  %y = trt.matrix_multiply %a, %w : (tensor<2x3x2xf32>, tensor<2x2x3xf32>) -> tensor<2x3x3xf32>
+  func.return %y : tensor<2x3x3xf32>
+}
