@@ -254,3 +254,31 @@ func.func @no_channels(%x: tensor<2x0x6x6xf32>, %y: tensor<?x0x6x6xf32, #trt.dim
   %1 = trt.convolution %y, %w : (tensor<?x0x6x6xf32, #trt.dims<["n", "0", "6", "6"]>>, tensor<3x0x3x3xf32>) -> tensor<?x3x4x4xf32, #trt.dims<["n", "3", "4", "4"]>>
   func.return %0, %1 : tensor<2x3x4x4xf32>, tensor<?x3x4x4xf32, #trt.dims<["n", "3", "4", "4"]>>
 }
+
+// -----
+
+// Indices that are repeated along whole rows are one for each row.
+// CHECK-LABEL: @scatter_of_rows
+func.func @scatter_of_rows(%x: tensor<5x8x2xf32>, %i: tensor<7x1x1xi64>, %u: tensor<7x8x2xf32>) -> tensor<5x8x2xf32> {
+  // CHECK: [[I:%.*]] = trt.shuffle %i {reshape_dims = #trt.dims<["7", "1"]>
+  // CHECK-NEXT: trt.scatter %x, [[I]], %u {mode = #trt<scatter_mode nd>, reduction = #trt<scatter_reduction add>} : (tensor<5x8x2xf32>, tensor<7x1xi64>, tensor<7x8x2xf32>)
+  %r = trt.slice %i {start = #trt.dims<["0", "0", "0"]>, size = #trt.dims<["7", "8", "2"]>, stride = array<i64: 1, 0, 0>} : (tensor<7x1x1xi64>) -> tensor<7x8x2xi64>
+  %y = trt.scatter %x, %r, %u {reduction = #trt<scatter_reduction add>} : (tensor<5x8x2xf32>, tensor<7x8x2xi64>, tensor<7x8x2xf32>) -> tensor<5x8x2xf32>
+  func.return %y : tensor<5x8x2xf32>
+}
+
+// -----
+
+// Parts of rows, other axes and indices of their own for each column stay as they are.
+// CHECK-LABEL: @scatter_of_elements
+func.func @scatter_of_elements(%x: tensor<5x8xf32>, %i: tensor<7x1xi64>, %u: tensor<7x6xf32>, %j: tensor<5x1xi64>, %v: tensor<5x3xf32>, %k: tensor<1x8xi64>, %w: tensor<7x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) {
+  // CHECK-COUNT-3: trt.slice
+  // CHECK-NOT: scatter_mode nd
+  %r = trt.slice %i {start = #trt.dims<["0", "0"]>, size = #trt.dims<["7", "6"]>, stride = array<i64: 1, 0>} : (tensor<7x1xi64>) -> tensor<7x6xi64>
+  %a = trt.scatter %x, %r, %u {reduction = #trt<scatter_reduction add>} : (tensor<5x8xf32>, tensor<7x6xi64>, tensor<7x6xf32>) -> tensor<5x8xf32>
+  %s = trt.slice %j {start = #trt.dims<["0", "0"]>, size = #trt.dims<["5", "3"]>, stride = array<i64: 1, 0>} : (tensor<5x1xi64>) -> tensor<5x3xi64>
+  %b = trt.scatter %x, %s, %v {axis = 1 : i64, reduction = #trt<scatter_reduction add>} : (tensor<5x8xf32>, tensor<5x3xi64>, tensor<5x3xf32>) -> tensor<5x8xf32>
+  %t = trt.slice %k {start = #trt.dims<["0", "0"]>, size = #trt.dims<["7", "8"]>, stride = array<i64: 0, 1>} : (tensor<1x8xi64>) -> tensor<7x8xi64>
+  %c = trt.scatter %x, %t, %w {reduction = #trt<scatter_reduction add>} : (tensor<5x8xf32>, tensor<7x8xi64>, tensor<7x8xf32>) -> tensor<5x8xf32>
+  func.return %a, %b, %c : tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>
+}
