@@ -199,15 +199,25 @@ def _for_launches(
     manifest: Manifest,
     known: KeptContracts,
 ) -> Iterator[dict[str, object]]:
-    """Contracts for the constants of single launches, where one of them does not keep the common one for some lengths.
+    """Further contracts, where a launch does not keep the common one for some lengths.
 
-    That does not know how numbers that are no constants of the kernel follow from each other.
+    First for the constants of single launches: the common one does not know how numbers that are no constants of the
+    kernel follow from each other. Then, where a launch does not keep its own, one for any numbers: it has quotients by
+    what the launch gives, whose remainders are known by more than quotients by constants tell.
     """
     first = _read(common)
     if all(_keeps(first, binding, launch) for binding, launch in numbers.launches):
         return
+    kept = True
     for index in dict.fromkeys(launch.index for _, launch in numbers.launches):
-        yield head | known.of(kernel, numbers.signed, _constants([manifest.launches[index]]))[0]
+        own = head | known.of(kernel, numbers.signed, _constants([manifest.launches[index]]))[0]
+        read = _read(own)
+        kept = kept and all(_keeps(read, *one) for one in numbers.launches if one[1].index == index)
+        yield own
+    if not kept:
+        found = head | known.of(kernel, numbers.signed, {})[0]
+        if not found["unproved"]:
+            yield found
 
 
 def _keeps(contract: Contract, binding: ShapeBinding, launch: BoundLaunch) -> bool:
