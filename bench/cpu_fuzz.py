@@ -1,7 +1,7 @@
 """Random graphs and ONNX's node tests with dynamic lengths: our CPU kernels against onnxruntime without optimisations.
 
 `python bench/cpu_fuzz.py [--graphs N] [--nodes N] [--node-tests] [--contradict] [--static] [--first N] [--jobs N]
-                          [--seconds S] [--guard end|start] [--cpu NAME]`
+                          [--seconds S] [--guard end|start] [--cpu NAME] [--emulator FOLDER] [--networks]`
 
 Each case is built for the CPU, or for the NumPy reference with `--target reference`, and run with several lengths. With
 `--contradict` the lengths of the inputs are changed at random: where onnxruntime refuses them, ours has to refuse them,
@@ -9,7 +9,8 @@ too. With `--static` the peer is our own engine, built for the lengths of each r
 a network give the same, or both refuse the run; what only one of them refuses is wrong. Cases run in worker processes,
 so that a crash is a result like another. With `--guard` each buffer lies beside a page that nobody may touch, at its
 end or at its start, so that an access outside of it is a crash. `--cpu` names what code is made for: a lower level of
-this machine's processors, such as x86-64. Outcomes:
+this machine's processors, such as x86-64, or with `--emulator` any that the emulators of a folder run (see
+bench/emulated.py). `--networks` are those of bench/emulated_networks.py. Outcomes:
 
 right        the same types, shapes and numbers, or both refuse the run
 rounding     other numbers, but onnxruntime's own move as much when its inputs change by 1e-7 of themselves
@@ -47,6 +48,8 @@ from typing import Any
 import numpy as np
 import onnx
 from cpu_peer import cpu_session
+from emulated import EmulatedMachine, why_not
+from emulated_networks import networks
 from fuzz_cases import Case, node_cases, random_case
 from fuzz_graphs import Array
 from static_forms import static_results
@@ -134,8 +137,15 @@ def moves_as_much(case: Case, number: int, found: dict[str, Array], wanted: dict
     )
 
 
-def judge(case: Case, target: str, *, by_static_form: bool = False, cpu: str | None = None) -> tuple[str, str]:
-    """The outcome of a case, and why."""
+def judge(
+    case: Case,
+    target: str,
+    *,
+    by_static_form: bool = False,
+    cpu: str | None = None,
+    machine: EmulatedMachine | None = None,
+) -> tuple[str, str]:
+    """The outcome of a case, and why; the engine runs on a machine where one is given."""
     import mlirt
 
     try:
@@ -145,7 +155,7 @@ def judge(case: Case, target: str, *, by_static_form: bool = False, cpu: str | N
     except Exception as error:
         return "error" if by_static_form else "peer", f"{type(error).__name__}: {error}"[:200]
     try:
-        engine = mlirt.compile(case.model, target=target, cpu=cpu)
+        engine: Any = mlirt.compile(case.model, target=target, cpu=cpu)
     except mlirt.UnsupportedError as error:
         return "unsupported", str(error)[:200]
     except mlirt.InvalidModelError as error:
@@ -155,6 +165,8 @@ def judge(case: Case, target: str, *, by_static_form: bool = False, cpu: str | N
         return "error", f"{type(error).__name__}: {error}"[:300]
     except Exception as error:
         return "error", f"{type(error).__name__}: {error}"[:300]
+    if machine is not None:
+        engine = machine.engine(engine.plan.to_bytes())
     outcomes = [one_run(engine, case, number, want, by_static_form) for number, want in enumerate(wanted)]
     if by_static_form:
         outcomes = [("wrong" if kind in ("refused", "data") else kind, why) for kind, why in outcomes]
@@ -197,12 +209,17 @@ def has_mean_of_nothing(case: Case, feeds: dict[str, Array], ours: Array) -> boo
     return means and is_empty and ours.dtype.kind == "f" and bool(np.isnan(ours).any())
 
 
+def named_cases(options: argparse.Namespace) -> list[Case]:
+    """The networks and node tests that are asked for."""
+    tests = [*networks()] if options.networks else []
+    if options.node_tests:
+        tests += node_cases(contradicts=options.contradict)
+    return [case for case in tests if options.only in case.name]
+
+
 def chosen_cases(options: argparse.Namespace) -> Iterator[Case]:
     """The cases in their order."""
-    if options.node_tests:
-        for case in node_cases(contradicts=options.contradict):
-            if options.only in case.name:
-                yield case
+    yield from named_cases(options)
     for number in range(options.first, options.first + options.graphs):
         yield random_case(number, options.nodes, contradicts=options.contradict)
 
@@ -211,8 +228,8 @@ def serve(options: argparse.Namespace) -> None:
     """A worker: takes numbers of cases from standard input and answers each by a line of JSON."""
     if options.guard:
         os.environ["MLIRT_GUARD"] = options.guard
-    tests = list(node_cases(contradicts=options.contradict)) if options.node_tests else []
-    tests = [case for case in tests if options.only in case.name]
+    tests = named_cases(options)
+    machine = EmulatedMachine(options.emulator, options.cpu) if options.emulator else None
     for line in sys.stdin:
         number = int(line)
         case = (
@@ -221,7 +238,7 @@ def serve(options: argparse.Namespace) -> None:
             else random_case(number - len(tests) + options.first, options.nodes, contradicts=options.contradict)
         )
         begun = time.perf_counter()
-        outcome, why = judge(case, options.target, by_static_form=options.static, cpu=options.cpu)
+        outcome, why = judge(case, options.target, by_static_form=options.static, cpu=options.cpu, machine=machine)
         answer = {"case": case.name, "outcome": outcome, "why": why, "seconds": time.perf_counter() - begun}
         print("RESULT " + json.dumps(answer), flush=True)
 
@@ -288,9 +305,9 @@ def main() -> None:
     if options.serve:
         serve(options)
         return
-    count = options.graphs
-    if options.node_tests:
-        count += sum(options.only in case.name for case in node_cases(contradicts=options.contradict))
+    if options.emulator and (reason := why_not(options.emulator, options.cpu)):
+        sys.exit(reason)
+    count = options.graphs + len(named_cases(options))
     numbers: Queue[int] = Queue()
     for number in range(count):
         numbers.put(number)
@@ -335,6 +352,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--guard", default="", choices=("", "end", "start"), help="guard pages at buffers")
     parser.add_argument("--target", default="cpu", choices=("cpu", "reference"))
     parser.add_argument("--cpu", help="the processor that code is made for")
+    parser.add_argument("--emulator", type=Path, help="a folder of emulators in which engines run")
+    parser.add_argument("--networks", action="store_true", help="networks of many kinds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no case after so many seconds")
     parser.add_argument("--case-seconds", type=float, default=120, help="what a case may take")
