@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LANE_BITS, _LANE_REGISTERS = 128, 32
+
 
 @dataclass(frozen=True)
 class RegisterTileCosts:
@@ -79,6 +81,11 @@ class CpuDevice:
     tiles: RegisterTileCosts
     winograd: WinogradCosts
     matrix_unit: MatrixUnitCosts
+
+    @property
+    def multiplies_by_lane(self) -> bool:
+        """Whether instructions multiply by one lane of a register (64-bit Arm), so that numbers come by vectors."""
+        return self.vector_bits == _LANE_BITS and self.registers == _LANE_REGISTERS
 
     def __str__(self) -> str:
         return f"{self.name}: vectors of {self.vector_bits} bits"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
-from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, is_x86
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir
 
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
@@ -16,9 +17,55 @@ _SIGNS = 0x80808080 - (1 << 32)  # the highest bit of each byte, as a signed wor
 FOUR = 4
 """Bytes whose products fall into one lane."""
 
-# (accumulators, four uint8 in each lane, four signed ones in each lane) -> the accumulators with the products
-# added.
-DotAdd = Callable[[Value, Any, "Weights"], Value]
+# (accumulators, four uint8, four signed ones in each lane) -> the accumulators with the products added.
+DotAdd = Callable[[Value, "Pixel", "Weights"], Value]
+
+
+class Pixels:
+    """Words of four uint8 in a register, of which an instruction takes one; what it needs of them is made once."""
+
+    def __init__(self, builder: Any, llvm: Any) -> None:
+        self.builder, self.llvm = builder, llvm
+        self._signed: Any = None
+        self._wide: dict[int, Any] = {}
+        self._repeated: dict[tuple[int, int], Any] = {}
+
+    def repeated(self, lane: int, lanes: int) -> Any:
+        """One word in all lanes."""
+        if (lane, lanes) not in self._repeated:
+            self._repeated[lane, lanes] = self._in_all_lanes(self.llvm, lane, lanes)
+        return self._repeated[lane, lanes]
+
+    def signed_repeated(self, lane: int, lanes: int) -> Any:
+        """One word without 128 in each byte, which are signed then, in all lanes."""
+        if self._signed is None:
+            self._signed = self.builder.xor(self.llvm, ir.Constant(self.llvm.type, [_SIGNS] * self.llvm.type.count))
+        return self._in_all_lanes(self._signed, lane, lanes)
+
+    def wide_repeated(self, lane: int, byte: int, lanes: int) -> Any:
+        """One byte of a word as a number of 16 bits in all lanes."""
+        return self._in_all_lanes(self.wide(lane // 2), lane % 2 * FOUR + byte, lanes)
+
+    def _in_all_lanes(self, vector: Any, lane: int, lanes: int) -> Any:
+        order = ir.Constant(ir.VectorType(_I32, lanes), [lane] * lanes)
+        return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), order)
+
+    def wide(self, pair: int) -> Any:
+        """The bytes of the words `2 * pair` and `2 * pair + 1` as eight numbers of 16 bits."""
+        if pair not in self._wide:
+            order = ir.Constant(ir.VectorType(_I32, 2), [2 * pair, 2 * pair + 1])
+            words = self.builder.shuffle_vector(self.llvm, ir.Constant(self.llvm.type, ir.Undefined), order)
+            codes = self.builder.bitcast(words, ir.VectorType(_I8, 2 * FOUR))
+            self._wide[pair] = self.builder.zext(codes, ir.VectorType(_I16, 2 * FOUR))
+        return self._wide[pair]
+
+
+@dataclass(frozen=True)
+class Pixel:
+    """One of those words, by its lane."""
+
+    pixels: Pixels
+    lane: int
 
 
 class Weights:
@@ -27,7 +74,7 @@ class Weights:
     def __init__(self, builder: Any, llvm: Any, lanes: int) -> None:
         self.builder, self.llvm, self.lanes = builder, llvm, lanes
         self._pairs: tuple[Any, Any] | None = None
-        self._offset: Any = None
+        self._quarters: list[Any] = []
 
     def pairs(self) -> tuple[Any, Any]:
         """The bytes 0 and 2, and the bytes 1 and 3, of each lane as 16-bit numbers."""
@@ -38,26 +85,33 @@ class Weights:
             self._pairs = builder.ashr(builder.shl(odd, eight), eight), builder.ashr(odd, eight)
         return self._pairs
 
+    def quarters(self) -> list[Any]:
+        """Of each byte number the bytes of all lanes, as 16-bit numbers: two of them are the halves of a register."""
+        if not self._quarters:
+            count, undefined = self.lanes, ir.Constant(self.bytes().type, ir.Undefined)
+            order = [FOUR * lane + byte for byte in range(FOUR) for lane in range(count)]
+            for start in range(0, FOUR * count, 2 * count):
+                picked = ir.Constant(ir.VectorType(_I32, 2 * count), order[start : start + 2 * count])
+                codes = self.builder.shuffle_vector(self.bytes(), undefined, picked)
+                both = self.builder.sext(codes, ir.VectorType(_I16, 2 * count))
+                for half in (range(count), range(count, 2 * count)):
+                    part = ir.Constant(ir.VectorType(_I32, count), list(half))
+                    self._quarters.append(self.builder.shuffle_vector(both, ir.Constant(both.type, ir.Undefined), part))
+        return self._quarters
+
     def bytes(self) -> Any:
         """The same as a vector of bytes."""
         return self.builder.bitcast(self.llvm, ir.VectorType(_I8, FOUR * self.lanes))
-
-    def offset(self) -> Any:
-        """Of each lane 128 times the sum of its bytes."""
-        if self._offset is None:
-            builder, zeros = self.builder, ir.Constant(ir.VectorType(_I32, self.lanes), None)
-            least = ir.Constant(ir.VectorType(_I8, FOUR * self.lanes), [-128] * FOUR * self.lanes)
-            self._offset = builder.sub(zeros, _neon_dot(builder, "sdot", zeros, self.bytes(), least))
-        return self._offset
 
 
 def _by_one_instruction(name: str) -> DotAdd:
     """One instruction multiplies, adds the four products, and adds their sum to the lane; it does not saturate."""
 
-    def add(accumulators: Value, pixels: Any, weights: Weights) -> Value:
+    def add(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
         kind = ir.FunctionType(accumulators.llvm_type, [accumulators.llvm_type] * 3)
         function = cgutils.get_or_insert_function(accumulators.builder.module, kind, name)
-        return accumulators.like(accumulators.builder.call(function, [accumulators.llvm, pixels, weights.llvm]))
+        operands = [accumulators.llvm, pixel.pixels.repeated(pixel.lane, accumulators.lanes), weights.llvm]
+        return accumulators.like(accumulators.builder.call(function, operands))
 
     return add
 
@@ -70,23 +124,46 @@ def _neon_dot(builder: Any, name: str, accumulators: Any, left: Any, right: Any)
     return builder.call(function, [accumulators, left, right])
 
 
-def _by_usdot(accumulators: Value, pixels: Any, weights: Weights) -> Value:
-    pixels = accumulators.builder.bitcast(pixels, weights.bytes().type)
-    return accumulators.like(_neon_dot(accumulators.builder, "usdot", accumulators.llvm, pixels, weights.bytes()))
+def _by_usdot(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
+    left = accumulators.builder.bitcast(pixel.pixels.repeated(pixel.lane, accumulators.lanes), weights.bytes().type)
+    return accumulators.like(_neon_dot(accumulators.builder, "usdot", accumulators.llvm, left, weights.bytes()))
 
 
-def _by_sdot(accumulators: Value, pixels: Any, weights: Weights) -> Value:
-    """Pixels without 128 are signed; what that takes off is added for each vector of weights."""
+def _by_sdot(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
+    """Pixels without 128 are signed; `offset_of_weights` is what that takes off."""
     builder = accumulators.builder
-    signed = builder.xor(pixels, ir.Constant(pixels.type, [_SIGNS] * pixels.type.count))
-    left = builder.bitcast(signed, weights.bytes().type)
-    total = _neon_dot(builder, "sdot", accumulators.llvm, left, weights.bytes())
-    return accumulators.like(builder.add(total, weights.offset()))
+    left = builder.bitcast(pixel.pixels.signed_repeated(pixel.lane, accumulators.lanes), weights.bytes().type)
+    return accumulators.like(_neon_dot(builder, "sdot", accumulators.llvm, weights.bytes(), left))
 
 
-def _by_pairs(accumulators: Value, pixels: Any, weights: Weights) -> Value:
+def offset_of_weights(builder: Any, steps: Sequence[Weights], lanes: int) -> Any:
+    """What a row of accumulators lacks after products with the weights of some steps, for each of its lanes: nothing
+    (None), or 128 times the sum of all bytes.
+    """
+    if best_dot_add(lanes) is not _by_sdot:
+        return None
+    zeros = total = ir.Constant(ir.VectorType(_I32, lanes), None)
+    least = ir.Constant(ir.VectorType(_I8, FOUR * lanes), [-128] * FOUR * lanes)
+    for weights in steps:
+        total = _neon_dot(builder, "sdot", total, weights.bytes(), least)
+    return builder.sub(zeros, total)
+
+
+def _by_quarters(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
+    """Four products of 16-bit numbers, each added by one instruction (SMLAL) of 64-bit Arm."""
+    builder, lanes = accumulators.builder, accumulators.lanes
+    for byte, weight in enumerate(weights.quarters()):
+        factor = pixel.pixels.wide_repeated(pixel.lane, byte, lanes)
+        kind = ir.FunctionType(accumulators.llvm_type, [weight.type, factor.type])
+        function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.aarch64.neon.smull.v{lanes}i32")
+        accumulators = accumulators.like(builder.add(accumulators.llvm, builder.call(function, [weight, factor])))
+    return accumulators
+
+
+def _by_pairs(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
     """Pairs of 16-bit products, which many processors add in one instruction: they cannot overflow."""
     builder, lanes = accumulators.builder, accumulators.lanes
+    pixels = pixel.pixels.repeated(pixel.lane, lanes)
     words = ir.VectorType(_I16, 2 * lanes)
     low = ir.Constant(pixels.type, [0x00FF00FF] * lanes)
     even = builder.bitcast(builder.and_(pixels, low), words)
@@ -117,6 +194,8 @@ def best_dot_add(lanes: int) -> DotAdd:
         return _by_usdot
     if lanes == _NEON_LANES and has_feature("dotprod"):
         return _by_sdot
+    if lanes == _NEON_LANES and not is_x86():
+        return _by_quarters
     wide = has_feature("avx512vnni") and (lanes == 16 or has_feature("avx512vl"))
     if lanes in (4, 8, 16) and (wide or (has_feature("avxvnni") and lanes < 16)):
         return _by_one_instruction(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}")
@@ -133,6 +212,18 @@ def four_int8(builder: Any, memory: Memory, at: Any, count: int) -> Any:
         byte = builder.zext(memory.read(builder.add(at, _I64(number))).llvm, _I32)
         word = builder.or_(word, builder.shl(byte, _I32(8 * number)))
     return word
+
+
+def first_lane(builder: Any, word: Any, lanes: int) -> Any:
+    """A vector with a word in its first lane."""
+    return builder.insert_element(ir.Constant(ir.VectorType(_I32, lanes), ir.Undefined), word, _I32(0))
+
+
+def int8_words(builder: Any, memory: Memory, at: Any, count: int, lanes: int) -> Any:
+    """A vector with the next word of four bytes in its first lane, or with the next `count` words."""
+    if count == 1:
+        return first_lane(builder, four_int8(builder, memory, at, FOUR), lanes)
+    return builder.load(builder.bitcast(memory.at(at), ir.VectorType(_I32, count).as_pointer()), align=1)
 
 
 def weights_at(builder: Any, memory: Memory, at: Any, lane: int, words: Any) -> Weights:

@@ -89,6 +89,11 @@ class Value:
             llvm = self.builder.shuffle_vector(first, undefined, zeros)
         return Value(self.builder, llvm, self.element, lanes)
 
+    def repeated(self, lane: int, lanes: int) -> Value:
+        """One lane in every lane of a vector."""
+        order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [lane] * lanes)
+        return self.like(self.builder.shuffle_vector(self.llvm, self.llvm, order))
+
     def lane(self, index: int) -> Value:
         """One lane as a scalar."""
         return Value(self.builder, self.builder.extract_element(self.llvm, ir.IntType(32)(index)), self.element)

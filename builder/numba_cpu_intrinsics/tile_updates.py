@@ -10,14 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mlirt.builder.numba_cpu_intrinsics.int8_tiles import FOUR, best_dot_add, four_int8, weights_at
+from mlirt.builder.numba_cpu_intrinsics.int8_tiles import (
+    FOUR,
+    Pixel,
+    Pixels,
+    Weights,
+    best_dot_add,
+    first_lane,
+    four_int8,
+    int8_words,
+    offset_of_weights,
+    weights_at,
+)
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
+from mlirt.builder.numba_cpu_intrinsics.processor import is_x86
 from mlirt.builder.numba_cpu_intrinsics.tiles import offset_of, pack_vectors, shape_of, unpack_vectors
 from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
+_NEON_LANES = 4
 _TILE = ("tile", "x", "at", "row_step")
 
 
@@ -27,6 +40,7 @@ class _Rows:
     def __init__(self, builder: Any, row_step: Any, count: Any = None) -> None:
         self._builder, self._row_step = builder, row_step
         self._last = None if count is None else builder.sub(count, _I64(1))
+        self.is_limited = count is not None
 
     def at(self, start: Any, row: int) -> Any:
         """The place of a row, given that of row 0."""
@@ -59,6 +73,43 @@ class _Update:
         return self.builder.add(self.operands[name], _I64(count))
 
 
+class _Factors:
+    """The numbers of a left factor by which the weights of a step are multiplied.
+
+    Instructions of 64-bit Arm multiply by one lane of a register. Numbers that lie side by side there, those of some
+    steps of a row or of some rows, are read at once.
+    """
+
+    def __init__(self, update: _Update, depth: int, step: Any, size: int, read: Callable[[Any, int], Any]) -> None:
+        """`read` has a vector with what lies at a place, or of some numbers that begin there; each takes `size`
+        elements, and `step` is between those of a row, of which the first `depth` are whole.
+        """
+        self._update, self._depth, self._step, self._read = update, depth, step, read
+        self._vectors: dict[tuple[int, int], Any] = {}
+        by_lanes = not is_x86() and update.tile.lanes == _NEON_LANES
+        self._steps_beside = by_lanes and _is_number(step, size)
+        self._rows_beside = by_lanes and not update.rows.is_limited and _is_number(update.operands["row_step"], size)
+
+    def at(self, u: int, i: int) -> tuple[Any, int]:
+        """The number of step `u` and row `i`: what `read` gave, and a lane of it."""
+        first_step, first_row = (number // _NEON_LANES * _NEON_LANES for number in (u, i))
+        if self._steps_beside and first_step + _NEON_LANES <= self._depth:
+            return self._at(first_step, i, _NEON_LANES), u - first_step
+        if self._rows_beside and u < self._depth and first_row + _NEON_LANES <= self._update.tile.rows:
+            return self._at(u, first_row, _NEON_LANES), i - first_row
+        return self._at(u, i, 1), 0
+
+    def _at(self, u: int, i: int, count: int) -> Any:
+        if (u, i) not in self._vectors:
+            start = offset_of(self._update.builder, self._update.operands["at"], self._step, u)
+            self._vectors[u, i] = self._read(self._update.rows.at(start, i), count)
+        return self._vectors[u, i]
+
+
+def _is_number(value: Any, number: int) -> bool:
+    return isinstance(value, ir.Constant) and value.constant == number
+
+
 # (update, vectors of the tile, numbers) -> vectors
 Emission: TypeAlias = "Callable[..., list[Value]]"
 
@@ -66,12 +117,17 @@ Emission: TypeAlias = "Callable[..., list[Value]]"
 def _multiply_add(update: _Update, accumulators: list[Value], depth: int) -> list[Value]:
     """`tile[i, j] += x[at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes ..]` for `u < depth`."""
     count, columns, lanes = shape_of(update.tile)
+
+    def read(place: Any, count: int) -> Value:
+        return update.x.read(place, count if count > 1 else 0).to(types.float32)
+
+    factors = _Factors(update, depth, update.operands["step"], 1, read)
     for u in range(depth):
         places = [update.after("w_at", (u * columns + j) * lanes) for j in range(columns)]
         weights = [update.w.read(place, lanes).to(types.float32) for place in places]
-        deep = offset_of(update.builder, update.operands["at"], update.operands["step"], u)
         for i in range(count):
-            factor = update.x.read(update.rows.at(deep, i)).to(types.float32).splat(lanes)
+            vector, lane = factors.at(u, i)
+            factor = vector.repeated(lane, lanes) if vector.lanes else vector.splat(lanes)
             for j, weight in enumerate(weights):
                 accumulators[i * columns + j] = factor.multiply_add(weight, accumulators[i * columns + j])
     return accumulators
@@ -92,17 +148,29 @@ def _multiply_add_lanes(update: _Update, accumulators: list[Value]) -> list[Valu
 def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int) -> list[Value]:
     """`tile[i, j][l] += x[at + i * row_step + 4 * u + b] * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]`."""
     builder, (rows, columns, lanes) = update.builder, shape_of(update.tile)
-    words, dot_add = ir.VectorType(_I32, lanes), best_dot_add(lanes)
+    words, dot_add, whole = ir.VectorType(_I32, lanes), best_dot_add(lanes), depth - (last < FOUR)
+
+    def read(place: Any, count: int) -> Pixels:
+        return Pixels(builder, int8_words(builder, update.x, place, count, lanes))
+
+    factors = _Factors(update, whole, _I64(FOUR), FOUR, read)
+    steps: list[list[Weights]] = []
     for u in range(depth):
         w_at = update.operands["w_at"]
         weights = [weights_at(builder, update.w, w_at, (u * columns + j) * lanes, words) for j in range(columns)]
-        deep = update.after("at", FOUR * u)
+        steps.append(weights)
         for i in range(rows):
-            count = last if u == depth - 1 else FOUR
-            four = four_int8(builder, update.x, update.rows.at(deep, i), count)
-            word = Value(builder, four, types.int32).splat(lanes)
+            if u < whole:
+                pixel = Pixel(*factors.at(u, i))
+            else:
+                four = four_int8(builder, update.x, update.rows.at(update.after("at", FOUR * u), i), last)
+                pixel = Pixel(Pixels(builder, first_lane(builder, four, lanes)), 0)
             for j, weight in enumerate(weights):
-                accumulators[i * columns + j] = dot_add(accumulators[i * columns + j], word.llvm, weight)
+                accumulators[i * columns + j] = dot_add(accumulators[i * columns + j], pixel, weight)
+    for j, column in enumerate(zip(*steps, strict=True)):
+        offset = offset_of_weights(builder, column, lanes)
+        for number in range(j, rows * columns, columns) if offset is not None else ():
+            accumulators[number] = accumulators[number].like(builder.add(accumulators[number].llvm, offset))
     return accumulators
 
 

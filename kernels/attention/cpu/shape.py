@@ -8,6 +8,7 @@ from mlirt.kernels.lib.tile import RegisterTile
 
 # Rows by the number of vectors: with the factors they fit into the registers. With 16 of them they are by vector width.
 _ROWS_OF_32 = {4: 6, 3: 8, 2: 12, 1: 14}
+_ROWS_OF_NEON = {4: 5, 3: 7, 2: 9, 1: 14}
 _ROWS_OF_16 = {256: {2: 6, 1: 12}, 128: {2: 4, 1: 8}}
 _MANY_REGISTERS = 32
 # Tasks for each worker, so that none waits long for the last one.
@@ -23,6 +24,8 @@ def tile_for(queries: Dim, columns: int, cpu: CpuDevice) -> RegisterTile | None:
     if columns % lanes:
         return None
     rows = _ROWS_OF_32 if cpu.registers >= _MANY_REGISTERS else _ROWS_OF_16[cpu.vector_bits]
+    if cpu.multiplies_by_lane:
+        rows = _ROWS_OF_NEON
     vectors = max(count for count in rows if columns // lanes % count == 0)
     most = queries if isinstance(queries, int) else rows[vectors]
     return RegisterTile(min(rows[vectors], max(1, most)), vectors)

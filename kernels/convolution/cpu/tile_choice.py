@@ -7,12 +7,10 @@ from functools import lru_cache
 
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
+from mlirt.kernels.lib.cpu.register_tiles.step_registers import StepRegisters, step_loads, step_registers
 from mlirt.kernels.lib.tile import RegisterTile
 
 _MAX_COLUMNS = 8
-# The registers for pixels, besides those for the weights: one is loaded while the other is multiplied. With one alone
-# the register allocator keeps an accumulator in memory, and each step waits for its store and load.
-_FACTORS = 2
 # Where the pixels in a row are not known: a divisor of the lengths that networks have, and the cost of not being one.
 _USUAL_PIXELS = 8
 _MISFIT = 1.25
@@ -25,13 +23,14 @@ def choose_tile(
     cpu: CpuDevice,
     multiple: int = 1,
     needed: Callable[[int], float] = lambda _: 1.0,
+    room: StepRegisters | None = None,
 ) -> RegisterTile:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
     A tile has a multiple of `multiple` pixels. `needed` says which part of the accumulators panels of so many blocks
-    have.
+    have, `room` the registers besides accumulators.
     """
-    return next(iter(tile_cycles(length, blocks, cpu, multiple, needed)))
+    return next(iter(tile_cycles(length, blocks, cpu, multiple, needed, room)))
 
 
 def tile_cycles(
@@ -40,17 +39,18 @@ def tile_cycles(
     cpu: CpuDevice,
     multiple: int = 1,
     needed: Callable[[int], float] = lambda _: 1.0,
+    room: StepRegisters | None = None,
 ) -> dict[RegisterTile, float]:
     """The tiles for `choose_tile`, the best first, and the cycles of a step of the sum of all pixels of a row; for a
     length that is not known, of a pixel.
     """
-    registers = cpu.registers
+    registers, room = cpu.registers, room or step_registers(cpu)
     most = min(length, registers) if isinstance(length, int) else registers
     shapes = [
         RegisterTile(pixels, columns)
         for columns in range(1, min(blocks, _MAX_COLUMNS) + 1)
         for pixels in range(multiple, most + 1, multiple)
-        if pixels * columns + columns + _FACTORS <= registers
+        if room.fit(RegisterTile(pixels, columns), registers)
     ]
     costs = {shape: _cost(shape, length, blocks, cpu) * needed(shape.blocks) for shape in shapes}
     return dict(sorted(costs.items(), key=lambda item: (item[1], -item[0].pixels * item[0].blocks)))
@@ -66,7 +66,7 @@ def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice) -> floa
 
 def cycles(shape: RegisterTile, cpu: CpuDevice) -> float:
     """For one step of the sum: multiplications and loads begin side by side; each sum waits for the one before it."""
-    loads = (shape.pixels + shape.blocks) / cpu.loads + 0.5
+    loads = step_loads(shape.pixels, shape.blocks, cpu) / cpu.loads + 0.5
     return max(shape.pixels * shape.blocks / cpu.multiplies, loads, cpu.latency)
 
 

@@ -21,6 +21,7 @@ from mlirt.kernels.convolution.cpu.merged_parts import Parts
 from mlirt.kernels.convolution.cpu.packing import pack, pack_depthwise
 from mlirt.kernels.convolution.cpu.tile_choice import choose_tile, cycles, lines_for_each, tile_cycles
 from mlirt.kernels.convolution.cpu.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
+from mlirt.kernels.lib.cpu.register_tiles.step_registers import ONE_BY_ONE, StepRegisters, step_registers
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
 from mlirt.kernels.lib.cpu.register_tiles.tile_rows import Grid, Place, TileRows
 from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_tasks
@@ -55,14 +56,15 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     pooling = tile_pooling(op)
     code = TileCode(lowering.kernel("convolution"), op, lowering, geometry.lanes)
     batch, _, rows, length, _ = op.epilogue_dims()
-    if pooling is None and flat_step(geometry, code, rows, length) is not None:
-        rows, length = 1, rows * length
+    step = flat_step(geometry, code, rows, length) if pooling is None else None
+    rows, length = (rows, length) if step is None else (1, rows * length)
     known = typical_values(lowering.block)
     each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
     steps = geometry.groups * geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
     times = steps * typical(batch * rows if isinstance(length, int) else batch * rows * length, known)
     multiple = 1 if pooling is None else pooling.columns
-    costs = tile_cycles(length, geometry.blocks_out, lowering.target.cpu, multiple, geometry.needed)
+    room = _room(geometry, step, lowering)
+    costs = tile_cycles(length, geometry.blocks_out, lowering.target.cpu, multiple, geometry.needed, room)
     return tile_estimates(costs, times / lowering.target.threads)
 
 
@@ -78,8 +80,9 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     rows, length = (1, rows * length) if flat else (rows, length)
     multiple = 1 if pooling is None else pooling.columns
     cpu, needed = lowering.target.cpu, geometry.needed
-    shape = tile_named(lowering.choice(op)) or choose_tile(length, geometry.blocks_out, cpu, multiple, needed)
-    if shape.pixels % multiple or shape.pixels * shape.blocks + shape.blocks >= cpu.registers:
+    room = _room(geometry, step, lowering)
+    shape = tile_named(lowering.choice(op)) or choose_tile(length, geometry.blocks_out, cpu, multiple, needed, room)
+    if shape.pixels % multiple or not room.fit(shape, cpu.registers):
         return False
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
     high = 1 if pooling is None else pooling.rows
@@ -101,6 +104,15 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     ConvolutionKernel(code, geometry, shape, grid, tasks, panels_of_weights, step, pooling).write()
     k.finish(op)
     return True
+
+
+def _room(geometry: Geometry, step: Dim | None, lowering: Lowering) -> StepRegisters:
+    """The registers that a step takes besides accumulators; words of bytes may be those of pixels side by side."""
+    if geometry.is_depthwise:
+        return ONE_BY_ONE
+    pixel_step = geometry.steps[3] * geometry.stride[1] if step is None else step
+    beside = geometry.depth == geometry.word > 1 and pixel_step == geometry.word
+    return step_registers(lowering.target.cpu, geometry.word, lowering.target.special, rows_beside=beside)
 
 
 def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, element_of
+from mlirt.kernels.lib.cpu.register_tiles.step_registers import step_registers
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile, tile_named
 from mlirt.kernels.matmul.cpu.product import Product
@@ -19,15 +20,17 @@ def lanes_of(lowering: Lowering) -> int:
     return lowering.target.vector_bits // 32
 
 
-def tile_of(product: Product, lowering: Lowering, name: str = "") -> RegisterTile | None:
-    """The register tile for the sizes of a product, or the one with a name; None where that one does not suit it."""
-    tiles, wanted = tiles_of(product, lowering), tile_named(name)
+def tile_of(product: Product, lowering: Lowering, word: int, name: str = "") -> RegisterTile | None:
+    """The register tile for the sizes of a product, of which a step takes `word` numbers at once; or the one with a
+    name, None where that one does not suit it.
+    """
+    tiles, wanted = tiles_of(product, lowering, word), tile_named(name)
     if not name:
         return next(iter(tiles))
     return wanted if wanted in tiles else None
 
 
-def tiles_of(product: Product, lowering: Lowering) -> dict[RegisterTile, float]:
+def tiles_of(product: Product, lowering: Lowering, word: int = 1) -> dict[RegisterTile, float]:
     """The register tiles for the sizes of a product, the best first, and the cycles of a step of all its sums on one
     worker.
     """
@@ -39,6 +42,7 @@ def tiles_of(product: Product, lowering: Lowering) -> dict[RegisterTile, float]:
         lowering.target.threads,
         pairs if isinstance(pairs, int) else 1,
         product.lhs.row * byte_width(element_of(product.lhs.value.type)),
+        step_registers(lowering.target.cpu, word, lowering.target.special),
     )
 
 

@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.symbolic import Dim
+from mlirt.kernels.lib.cpu.register_tiles.step_registers import StepRegisters, step_loads, step_registers
 from mlirt.kernels.lib.tile import RegisterTile
 
 # Shapes that leave registers for the factors: those of the right one, and two for elements of the left one. With a
@@ -16,9 +17,11 @@ _SHAPES_OF_32 = (
     *_FEW_OF_32,
     *((4, 6), (4, 4), (4, 2), (4, 1), (6, 4), (8, 3), (12, 2), (14, 2), (7, 1), (14, 1)),
 )
-# Of Arm: an element is read and repeated by an instruction without an offset, so that each row takes an address too.
-_FEW_OF_NEON = tuple(shape for shape in _FEW_OF_32 if shape != (3, 8))
-_SHAPES_OF_NEON = (*_FEW_OF_NEON, *((4, 6), (4, 4), (4, 2), (4, 1), (5, 4), (6, 2), (8, 2), (7, 1), (8, 1)))
+# Of Arm: those for which there are registers.
+_SHAPES_OF_NEON = (
+    *(*_FEW_OF_32, (3, 6)),
+    *((4, 5), (4, 4), (4, 2), (4, 1), (5, 4), (6, 3), (6, 2), (7, 3), (8, 2), (9, 2), (7, 1), (8, 1), (14, 1)),
+)
 _SHAPES_OF_16: dict[int, tuple[tuple[int, int], ...]] = {
     256: (
         *((1, 8), (1, 4), (1, 2), (1, 1), (2, 6), (2, 3), (2, 1), (3, 4), (3, 2), (3, 1)),
@@ -29,23 +32,30 @@ _SHAPES_OF_16: dict[int, tuple[tuple[int, int], ...]] = {
         *((4, 2), (4, 1), (5, 2), (8, 1)),
     ),
 }
-_MANY_REGISTERS, _NEON_BITS = 32, 128
+_MANY_REGISTERS = 32
 _FEW_ROWS = 4
 _UNKNOWN_ROWS, _UNKNOWN_COLUMNS = 192, 768
 
 
 def tile_cycles(
-    rows: Dim, columns: Dim, cpu: CpuDevice, threads: int, pairs: int = 1, row_bytes: Dim = 0
+    rows: Dim,
+    columns: Dim,
+    cpu: CpuDevice,
+    threads: int,
+    pairs: int = 1,
+    row_bytes: Dim = 0,
+    room: StepRegisters | None = None,
 ) -> dict[RegisterTile, float]:
     """The tiles that suit a product, the one with the least work for the busiest of `threads` workers first, and the
     cycles of a step of all sums on one worker.
 
-    `pairs` is how many products of this size there are, `row_bytes` the distance between rows of the left factor.
+    `pairs` is how many products of this size there are, `row_bytes` the distance between rows of the left
+    factor, `room` the registers besides accumulators.
     """
     lanes = cpu.vector_bits // 32
     count = rows if isinstance(rows, int) else _UNKNOWN_ROWS
     width = columns if isinstance(columns, int) else _UNKNOWN_COLUMNS
-    shapes = [RegisterTile(*shape) for shape in _offered(cpu) if _fits(shape, rows)]
+    shapes = [RegisterTile(*shape) for shape in _offered(cpu, room or step_registers(cpu)) if _fits(shape, rows)]
 
     def cost(shape: RegisterTile) -> float:
         crowded = isinstance(row_bytes, int) and row_bytes > 0 and row_bytes % cpu.l1_way_bytes == 0
@@ -61,10 +71,10 @@ def tile_cycles(
     return dict(sorted(costs.items(), key=itemgetter(1)))
 
 
-def _offered(cpu: CpuDevice) -> tuple[tuple[int, int], ...]:
-    if cpu.registers < _MANY_REGISTERS:
-        return _SHAPES_OF_16[cpu.vector_bits]
-    return _SHAPES_OF_NEON if cpu.vector_bits == _NEON_BITS else _SHAPES_OF_32
+def _offered(cpu: CpuDevice, room: StepRegisters) -> tuple[tuple[int, int], ...]:
+    if cpu.multiplies_by_lane:
+        return tuple(shape for shape in _SHAPES_OF_NEON if room.fit(RegisterTile(*shape), cpu.registers))
+    return _SHAPES_OF_16[cpu.vector_bits] if cpu.registers < _MANY_REGISTERS else _SHAPES_OF_32
 
 
 def _fits(shape: tuple[int, int], rows: Dim) -> bool:
@@ -79,7 +89,7 @@ def cycles(rows: int, shape: RegisterTile, cpu: CpuDevice) -> float:
     a panel from the second-level cache fit, but not quite.
     """
     multiplications = rows * shape.vectors / cpu.multiplies
-    loads = (rows + shape.vectors) / cpu.loads
+    loads = step_loads(rows, shape.vectors, cpu, addresses=1) / cpu.loads
     stream = shape.width(cpu.vector_bits // 32) * 4 / cpu.tiles.panel_bytes
     least = max(multiplications, loads, stream, cpu.latency)
     return least + cpu.tiles.loads_show * loads + cpu.tiles.stream_shows * stream

@@ -45,14 +45,16 @@ def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
     steps = typical(product.depth, known) / word
     if not isinstance(product_of(product.batches), int):
         steps *= typical(product_of(product.batches), known)
-    return tile_estimates(tiles_of(product, lowering), steps / lowering.target.threads)
+    return tile_estimates(tiles_of(product, lowering, word), steps / lowering.target.threads)
 
 
 def lower(op: MatmulOp, lowering: Lowering) -> bool:
     word = _word(op, lowering)
     product = None if word is None else _product_of(op, lowering, word)
-    shape = None if product is None else tile_of(product, lowering, lowering.choice(op))
-    if word is None or product is None or shape is None:
+    if word is None or product is None:
+        return False
+    shape = tile_of(product, lowering, word, lowering.choice(op))
+    if shape is None:
         return False
     if lowering.known(op.rhs) is None:
         _lower_computed(op, product, shape, lowering)
