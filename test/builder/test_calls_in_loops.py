@@ -51,9 +51,9 @@ def blocks_of(text: str, kernel: str) -> dict[str, tuple[str, list[str]]]:
     """The body of each block of the kernel's function, and the blocks that may come next."""
     body = text[text.index(f"define void @{kernel}(") :]
     body = body[: body.index("\n}")]
-    parts = re.split(r"\n([\w.$]+):[^\n]*", body)[1:]
+    parts = re.split(r"\n([\w.$-]+):[^\n]*", body)[1:]
     return {
-        name: (inside, re.findall(r"label %([\w.$]+)", inside.rsplit("\n  br ", 1)[-1] if "\n  br " in inside else ""))
+        name: (inside, re.findall(r"label %([\w.$-]+)", inside.rsplit("\n  br ", 1)[-1] if "\n  br " in inside else ""))
         for name, inside in zip(parts[::2], parts[1::2], strict=True)
     }
 

@@ -77,7 +77,8 @@ def test_sections_of_a_build(page: Page) -> None:
     assert "kernel.func @convolution" in page.text
     assert "def convolution" in page.text
     assert "convert-fused-to-kernel" in page.text
-    assert "cpu_winograd" in page.text, "a tactic that was considered"
+    assert "cpu_amx" in page.text, "a tactic that was considered"
+    assert "cpu_tiles:" in page.text, "a tile that was considered"
     assert "[1, 8, 64, 64]" in page.text, "shapes that nobody gave are such that the network can be run"
 
 
