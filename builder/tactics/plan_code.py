@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
-if TYPE_CHECKING:
-    from mlirt.builder.tactics.cpu_compiler import CpuSource
-    from mlirt.codegen.numba_cuda.kernel_text import KernelSource
-
-Source: TypeAlias = "KernelSource | CpuSource"
 Codes: TypeAlias = "Mapping[Any, Any]"
 """The code of each source: cubins by architecture, or an object file."""
 
@@ -45,4 +40,4 @@ class PlanCode:
     header: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-__all__ = ["Codes", "Compiler", "PlanCode", "Source"]
+__all__ = ["Codes", "Compiler", "PlanCode"]

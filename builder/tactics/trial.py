@@ -33,7 +33,8 @@ from mlirt.runtime.plan_file import Plan, make_plan
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-    from mlirt.builder.tactics.plan_code import PlanCode, Source
+    from mlirt.builder.tactics.cpu_compiler import CpuSource
+    from mlirt.builder.tactics.plan_code import PlanCode
     from mlirt.dialects.tensor_op import Array
 
 _SAMPLE = 1 << 26  # bytes of a constant that are kept; longer ones are measured with repetitions of these
@@ -75,7 +76,8 @@ class Trial:
 
     candidate: str
     manifest: Mapping[str, Any]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Any]
+    """A `KernelSource` or a `CpuSource` for each, by the kind of target."""
     weights: Mapping[str, Sample]
     shapes: tuple[Shape, ...]
     workspace: int
@@ -150,7 +152,7 @@ def _trial(network: ModuleOp, name: str, ctx: RtContext, target: Target, kept: d
     return Trial(name, manifest, sources, samples, shapes, workspace)
 
 
-def _cpu_sources(network: ModuleOp) -> dict[str, Source]:
+def _cpu_sources(network: ModuleOp) -> dict[str, CpuSource]:
     from mlirt.builder.tactics.cpu_compiler import CpuSource
     from mlirt.codegen.numba_cpu import kernel_source
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mlirt.runtime.layer_records import inspected_layer
@@ -9,7 +11,7 @@ from mlirt.runtime.layer_records import inspected_layer
 
 def told_format(kind: str, order: str, shape: list[int]) -> object:
     tensor = {"name": "x", "dtype": kind, "format": order, "shape": shape}
-    layer = inspected_layer({"name": "a", "inputs": [tensor]}, "detailed")
+    layer: Any = inspected_layer({"name": "a", "inputs": [tensor]}, "detailed")
     assert isinstance(layer, dict)
     return layer["Inputs"][0]["Format/Datatype"]
 

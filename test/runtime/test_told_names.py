@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from layer_networks import CollectingLogger, new_network
 from network_engines import built, cpu_config
 
@@ -11,7 +13,7 @@ from mlirt.runtime.loop_times import times_of_launches, times_of_layers
 from mlirt.runtime.told_names import numbered, told_name
 
 
-def told(*records: dict[str, object]) -> list[str]:
+def told(*records: Mapping[str, object]) -> list[str]:
     return [told_name(record) for record in numbered(records)]
 
 
