@@ -12,7 +12,6 @@ from mlirt.runtime.layer_records import inspected_layer
 def told_format(kind: str, order: str, shape: list[int]) -> object:
     tensor = {"name": "x", "dtype": kind, "format": order, "shape": shape}
     layer: Any = inspected_layer({"name": "a", "inputs": [tensor]}, "detailed")
-    assert isinstance(layer, dict)
     return layer["Inputs"][0]["Format/Datatype"]
 
 
