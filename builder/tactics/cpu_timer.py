@@ -36,10 +36,12 @@ class CpuTimer:
     """The processors that this process may use, as the target `machine` has them."""
 
     def __init__(self, machine: Target, rounds: int) -> None:
-        self._machine = with_features(machine, machine.special)
+        self._machine = machine
+        self._whole = with_features(machine, machine.special)
+        """With the features that only some kernels are made for."""
         self.margin = _MARGIN
         self._rounds = rounds
-        features = ",".join(sorted(self._machine.features))
+        features = ",".join(sorted(self._whole.features))
         self.device = f"{host_model()}, vectors of {machine.vector_bits} bits, {features}; {machine.threads} threads"
         self.cache_bytes = _cache_bytes()
 
@@ -49,7 +51,7 @@ class CpuTimer:
 
     def plan_code(self, codes: Mapping[str, bytes]) -> PlanCode:
         """The code of a plan for this machine."""
-        return cpu_plan_code(codes, self._machine)
+        return cpu_plan_code(codes, self._whole)
 
     def times(
         self, plans: Sequence[Plan], shapes: Sequence[Sequence[Shape]], feeds: Sequence[Sequence[Array]]

@@ -16,7 +16,6 @@ _USUAL_PIXELS = 8
 _MISFIT = 1.25
 
 
-@lru_cache(maxsize=4096)
 def choose_tile(
     length: Dim,
     blocks: int,
@@ -33,6 +32,7 @@ def choose_tile(
     return next(iter(tile_cycles(length, blocks, cpu, multiple, needed, room)))
 
 
+@lru_cache(maxsize=4096)
 def tile_cycles(
     length: Dim,
     blocks: int,
