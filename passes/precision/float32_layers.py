@@ -46,6 +46,9 @@ CONTRACTIONS = (ConvolutionOp, DeconvolutionOp, FullyConnectedOp, MatrixMultiply
 # One formula per element.
 POINTWISE = (ActivationOp, ElementwiseOp, UnaryOp, ScaleOp, SelectOp, ParametricReluOp)
 _MOVES = (ShuffleOp, SliceOp, ConcatenationOp, PaddingOp, ReduceOp)
+# Moves that compute nothing, and layers that round all numbers that they read to the format.
+_EXACT_MOVES = (ShuffleOp, SliceOp, ConcatenationOp)
+_ROUNDING_READERS = (*CONTRACTIONS, *_EXACT_MOVES, PoolingOp, SoftmaxOp)
 
 # Their results span many more powers of two than their operands, or become divisors.
 _WIDE_UNARY = (UnaryKind.EXP, UnaryKind.LOG, UnaryKind.RECIP)
@@ -59,7 +62,7 @@ def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set
 
     These are the signal under a logarithm, weights that the format does not hold, powers, exponentials, reciprocals,
     sums over an axis and of int8 products, what keeps a divisor from zero, and what is computed from their results
-    alone.
+    alone; but not moves that only layers read which round them anyway.
     """
     kept = _signals_under_logarithms(block)
 
@@ -73,7 +76,21 @@ def float32_layers(block: Block, weight_of: WeightOf, element: Attribute) -> set
             wide = _is_wide_integer(op) or _widens_the_range(op) or _keeps_from_zero(op, weight_of, element)
             if coarse or wide or _reads_only(op, kept):
                 kept.add(op)
+    for op in reversed(list(block.ops)):
+        if op in kept and isinstance(op, _EXACT_MOVES) and _readers_round(op, kept):
+            kept.remove(op)
     return kept
+
+
+def _readers_round(op: Operation, kept: set[Operation]) -> bool:
+    """Whether all that reads a move stores numbers in the format: rounding before the move gives the same numbers."""
+    uses = [use for result in op.results for use in result.uses]
+    return bool(uses) and all(
+        isinstance(use.operation, _ROUNDING_READERS)
+        and use.operation not in kept
+        and use.operation.operands[use.index] is not getattr(use.operation, "bias", None)
+        for use in uses
+    )
 
 
 def _is_float32(op: Operation) -> bool:

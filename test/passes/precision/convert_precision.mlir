@@ -247,6 +247,37 @@ func.func @boxes(%x: tensor<1x2x4xf32>, %a: tensor<1x2xi1>, %limit: tensor<i64>,
 
 // -----
 
+// What is only moved on its way to a product, which rounds it, is rounded before it is moved: sums of int8 products.
+// CHECK-LABEL: @moved
+// CHECK: [[S:%.*]] = trt.elementwise prod {{.*}} -> tensor<2x3x8xf32>
+// CHECK-NEXT: [[H:%.*]] = trt.identity [[S]] : (tensor<2x3x8xf32>) -> tensor<2x3x8xf16>
+// CHECK-NEXT: [[T:%.*]] = trt.shuffle [[H]] {{.*}} -> tensor<2x4x3x2xf16>
+// CHECK: trt.matrix_multiply [[T]], {{.*}} -> tensor<2x4x3x3xf16>
+func.func @moved(%x: tensor<2x3x8xi32>, %s: tensor<1x1x1xf32>, %k: tensor<2x4x3x2xf32>) -> tensor<2x4x3x3xf32> {
+  %f = trt.identity %x : (tensor<2x3x8xi32>) -> tensor<2x3x8xf32>
+  %q = trt.elementwise prod %f, %s : (tensor<2x3x8xf32>, tensor<1x1x1xf32>) -> tensor<2x3x8xf32>
+  %t = trt.shuffle %q {reshape_dims = #trt.dims<["2", "3", "4", "2"]>, second_transpose = array<i64: 0, 2, 1, 3>}
+      : (tensor<2x3x8xf32>) -> tensor<2x4x3x2xf32>
+  %y = trt.matrix_multiply %t, %k {rhs_op = #trt<matrix_operation transpose>}
+      : (tensor<2x4x3x2xf32>, tensor<2x4x3x2xf32>) -> tensor<2x4x3x3xf32>
+  func.return %y : tensor<2x4x3x3xf32>
+}
+
+// -----
+
+// Another reader takes the numbers as they are.
+// CHECK-LABEL: @moved_for_a_sum
+// CHECK: trt.shuffle {{.*}} -> tensor<4x2xf32>
+func.func @moved_for_a_sum(%x: tensor<2x4xi32>, %k: tensor<2x4xf32>) -> (tensor<4x4xf32>, tensor<4x2xf32>) {
+  %f = trt.identity %x : (tensor<2x4xi32>) -> tensor<2x4xf32>
+  %t = trt.shuffle %f {first_transpose = array<i64: 1, 0>} : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %y = trt.matrix_multiply %t, %k : (tensor<4x2xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+  %z = trt.elementwise sum %t, %t : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  func.return %y, %z : tensor<4x4xf32>, tensor<4x2xf32>
+}
+
+// -----
+
 // The bias of a recurrent layer is added to a float32 sum, as that of a product is.
 // CHECK-LABEL: @recurrent
 // CHECK: trt.rnn gru {{.*}} weights {{.*}} : tensor<6x3xf16> bias %b : tensor<6xf32> : tensor<5x1x3xf16>, tensor<6x2xf16>
