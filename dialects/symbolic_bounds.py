@@ -1,9 +1,14 @@
-"""What is certain about dimensions whatever their symbols stand for, which are lengths and so at least 0."""
+"""What is certain about dimensions whatever their symbols stand for, which are lengths and so at least 0.
+
+`interval` and `is_below` know more: between which lengths the symbols lie.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from math import gcd
+from itertools import product
+from math import gcd, prod
 
 from mlirt.dialects.symbolic import FUNCTIONS, Call, Dim, Expr, Symbol, evaluate, symbols
 
@@ -56,6 +61,54 @@ def _extreme(value: Expr) -> tuple[Call, int] | None:
         if len(monomial) == 1 and isinstance(monomial[0], Call) and monomial[0].function in FUNCTIONS:
             return monomial[0], coefficient
     return None
+
+
+def is_below(value: Dim, limit: int, bounds: Mapping[str, tuple[int, int]]) -> bool:
+    """Whether a dimension is certainly less than a number, with its symbols between these bounds (both included)."""
+    if isinstance(value, int):
+        return value < limit
+    found = interval(value, bounds)
+    return found is not None and found[1] < limit
+
+
+def interval(value: Dim, bounds: Mapping[str, tuple[int, int]]) -> tuple[int, int] | None:
+    """Two numbers between which a dimension lies, both included; None where a symbol has no bounds.
+
+    Exact for a symbol, else perhaps too wide: what a sum's terms have in common is not seen.
+    """
+    if isinstance(value, int):
+        return value, value
+    low = high = 0
+    for monomial, coefficient in value.terms:
+        factors = [_atom_interval(atom, bounds) for atom in monomial]
+        known = [one for one in factors if one is not None]
+        if len(known) < len(factors):
+            return None
+        ends = [coefficient * prod(ends) for ends in product(*known)]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _atom_interval(atom: Symbol | Call, bounds: Mapping[str, tuple[int, int]]) -> tuple[int, int] | None:
+    if isinstance(atom, Symbol):
+        return bounds.get(atom.name)
+    left, right = interval(atom.left, bounds), interval(atom.right, bounds)
+    if left is None or right is None:
+        return None
+    match atom.function:
+        case "max":
+            return max(left[0], right[0]), max(left[1], right[1])
+        case "min":
+            return min(left[0], right[0]), min(left[1], right[1])
+        case "broadcast":
+            return min(left[0], right[0]), max(left[1], right[1])
+        case "//" if right[0] > 0:
+            ends = [a // b for a in left for b in right]
+            return min(ends), max(ends)
+        case "%" if right[0] > 0:
+            return 0, right[1] - 1
+        case _:
+            return None
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Guesses of sizes that are known only at run time, for choices that concern speed alone."""
+"""What is known of sizes that a run decides about: guesses, for choices that concern speed alone, and bounds."""
 
 from __future__ import annotations
 
@@ -58,8 +58,13 @@ def name_bounds(function: FuncOp, bounds: Bounds) -> None:
 
 
 def named_bounds(block: Block) -> dict[str, tuple[int, int]]:
-    """The smallest and the largest value of each symbol of which a function says so."""
+    """The smallest and the largest value of each symbol of which the function around a block says so.
+
+    A run refuses other lengths, as they are in no profile.
+    """
     function = block.parent_op()
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
     named = function.attributes.get(BOUNDS) if function is not None else None
     given = named.data.items() if isinstance(named, DictionaryAttr) else ()
     pairs = {name: [int(one) for one in pair.iter_values()] for name, pair in given if isinstance(pair, DenseArrayBase)}

@@ -17,7 +17,7 @@ from mlirt.dialects.locations import name_of, named
 from mlirt.dialects.symbolic import evaluate, sym, symbols
 from mlirt.dialects.tensor_types import channels, dims, element_of, halo, is_tensor, tensor
 from mlirt.dialects.trt.constant import ConstantOp
-from mlirt.dialects.typical_sizes import name_typical_values, typical, typical_values
+from mlirt.dialects.typical_sizes import name_bounds, name_typical_values, named_bounds, typical, typical_values
 from mlirt.dialects.xdsl_compat import module_text
 from mlirt.kernels.lib.tactics.registry import TACTIC
 
@@ -51,6 +51,8 @@ def network_of(op: Operation, known: Mapping[str, int]) -> ModuleOp:
     function = FuncOp("main", FunctionType.from_lists(types, [value.type for value in results]), Region(block))
     function.attributes[AS_TYPED] = UnitAttr()
     name_typical_values(function, {name: typical(sym(name), known) for name in names})
+    bounds = named_bounds(op.parent) if op.parent is not None else {}
+    name_bounds(function, {name: bounds[name] for name in names if name in bounds})
     return ModuleOp([function])
 
 

@@ -8,8 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirt.dialects.symbolic import Dim, broadcast_length, ceil_div, evaluate, maximum, minimum, sym
-from mlirt.dialects.symbolic_bounds import at_most, never_broadcast, never_one, not_negative
+from mlirt.dialects.symbolic import (
+    Dim,
+    broadcast_length,
+    ceil_div,
+    evaluate,
+    floor_div,
+    is_multiple,
+    maximum,
+    minimum,
+    modulo,
+    sym,
+)
+from mlirt.dialects.symbolic_bounds import at_most, interval, is_below, never_broadcast, never_one, not_negative
 
 N, M = sym("n"), sym("m")
 
@@ -100,3 +111,45 @@ def test_what_is_never_repeated(left: Dim, right: Dim) -> None:
 def test_lengths_that_are_one_together(left: Dim, right: Dim, expected: bool) -> None:
     assert never_broadcast(left, right) is expected
     assert never_broadcast(right, left) is expected
+
+
+_BOUNDED: st.SearchStrategy[Dim] = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(
+        _larger(inner),
+        st.builds(lambda left, right: left * right, inner, inner),
+        st.builds(floor_div, inner, st.integers(1, 4)),
+        st.builds(modulo, inner, st.integers(1, 4)),
+    ),
+    max_leaves=6,
+)
+
+
+@given(_BOUNDED, st.integers(0, 3), st.integers(0, 3), st.integers(-4, 40))
+def test_where_a_dimension_lies(value: Dim, low: int, more: int, limit: int) -> None:
+    bounds = {"n": (low, low + more), "m": (1, 3)}
+    numbers = [evaluate(value, {"n": n, "m": m}) for n, m in product(range(low, low + more + 1), range(1, 4))]
+    found = interval(value, bounds)
+    assert found is not None
+    assert found[0] <= min(numbers) <= max(numbers) <= found[1]
+    assert not is_below(value, limit, bounds) or max(numbers) < limit
+
+
+def test_what_bounds_tell() -> None:
+    bounds = {"n": (1, 384)}
+    assert interval(64 * N * 1024, bounds) == (65536, 64 * 384 * 1024)
+    assert interval(minimum(ceil_div(N, 4), 132), bounds) == (1, 96)
+    assert interval(floor_div(1000, N), bounds) == (2, 1000)
+    assert is_below(N, 385, bounds)
+    assert not is_below(N, 384, bounds)
+    assert interval(N * M, bounds) is None
+    assert interval(floor_div(7, N), {"n": (0, 4)}) is None
+    assert not is_below(M, 2**31, bounds)
+    assert interval(broadcast_length(N, M), {"n": (1, 5), "m": (2, 9)}) == (1, 9)
+
+
+def test_multiples() -> None:
+    assert is_multiple(64 * N + 128 * M, 64)
+    assert is_multiple(0, 7)
+    assert not is_multiple(N, 2)
+    assert not is_multiple(64 * N + 1, 64)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import BlockIdOp
-from mlirt.dialects.symbolic import Dim, ceil_div, product
+from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 from mlirt.kernels.attention.cuda.flash_softmax import Range
@@ -20,7 +20,6 @@ from mlirt.kernels.lib.builder.run_values import Value
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _HEADS_TOGETHER = 16  # whose keys and values fit into the second-level cache
-_INDEX_LIMIT = 2**31
 
 
 def work_of(op: AttentionOp, lowering: Lowering) -> FlashWork:
@@ -99,6 +98,4 @@ def range_of(k: KernelBuilder, op: AttentionOp, shape: QueryTile, first: SSAValu
 
 def fits_narrow(op: AttentionOp, lowering: Lowering) -> bool:
     """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes."""
-    places = lowering.placements
-    sizes: list[Dim] = [places.size_of(places[value].buffer) for value in (*op.operands, op.output)]
-    return all(isinstance(size, int) and size < _INDEX_LIMIT for size in sizes)
+    return lowering.fits_int32((*op.operands, op.output))

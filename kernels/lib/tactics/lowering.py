@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -43,9 +43,11 @@ from mlirt.dialects.plan.expression import Argument
 from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.regions import inner_blocks
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic_bounds import is_below
 from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.typical_sizes import named_bounds
 from mlirt.dialects.weights import WeightsAttr
 from mlirt.errors import CompileError
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
@@ -59,6 +61,9 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 __all__ = ["KernelBuilder", "Lowering"]
+
+
+_INT32_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -92,10 +97,18 @@ class Lowering:
         # What constants of equal ops became, so that one with many readers is packed once.
         self.repacked: dict[tuple[Hashable, WeightsAttr], WeightsAttr] = {}
         self._readers = _readers(block)
+        self._bounds = named_bounds(block)
 
     def kernel(self, family: str) -> KernelBuilder:
         """A new, empty kernel; nothing of it is in the module before its `finish`."""
         return KernelBuilder(self, family)
+
+    def fits_int32(self, values: Iterable[SSAValue], *counts: Dim) -> bool:
+        """Whether 32-bit indices are enough: no buffer of the values has 2**31 bytes, nor are the counts that large,
+        for all lengths that profiles allow.
+        """
+        sizes = [self.placements.size_of(self.placements[value].buffer) for value in values]
+        return all(is_below(size, _INT32_LIMIT, self._bounds) for size in (*sizes, *counts))
 
     def constant_array(self, value: SSAValue) -> Array | None:
         """The elements of a value that is known at build time; only ops with equal ones are lowered alike then."""

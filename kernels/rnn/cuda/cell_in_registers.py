@@ -9,15 +9,12 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, kernel, value_of
 from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.language.words import Tensor, cast, constant, extent, inline, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
-
-_INDEX_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -142,6 +139,4 @@ class CellInRegisters:
 
 def fits_narrow(op: RnnOp, lowering: Lowering) -> bool:
     """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes."""
-    places = lowering.placements
-    sizes: list[Dim] = [places.size_of(places[value].buffer) for value in (*op.operands, *op.outputs)]
-    return all(isinstance(size, int) and size < _INDEX_LIMIT for size in sizes)
+    return lowering.fits_int32((*op.operands, *op.outputs))

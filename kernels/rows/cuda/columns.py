@@ -20,7 +20,7 @@ from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.layout import vector_width
 from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
@@ -51,7 +51,6 @@ _LANES, _COLUMN_BYTES = 4, 16  # columns of a thread, and bytes of them
 _ROWS = 8  # of a thread at a time
 _ACROSS, _ALONG, _THREADS = 32, 32, 256  # the most threads of a block next to each other and behind each other, and all
 _MIN_ROWS = 64  # rows with which threads that walk along whole columns have too little to do
-_INT32_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,7 @@ class _Columns:
         self.plan, self.access = plan, Access(range(plan.vector), wide=plan.vector > 1)
         blocks = ceil_div(ceil_div(self.outer[-1], plan.vector), plan.across)
         build(k, self._kernel, blocks)
-        sizes = [stored_bytes(value.type) for value in (self.op.input, self.op.output)]
-        if all(isinstance(size, int) and size < _INT32_LIMIT for size in sizes):
+        if k.lowering.fits_int32((self.op.input, self.op.output)):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         grid = [product([*self.outer[:-1], blocks]), 1, 1]
         k.finish(self.op, grid=grid, block=[max(32, plan.across * plan.along)])

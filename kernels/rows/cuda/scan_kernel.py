@@ -14,7 +14,7 @@ from mlirt.dialects.fused.scalar_builder import compute_type, scalar_type
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.running_totals import CumulativeKind
 from mlirt.dialects.symbolic import ceil_div, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_float8, stored_bytes
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, is_float8
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
@@ -35,7 +35,6 @@ from mlirt.kernels.rows.cuda.team_exchange import TeamExchange
 from mlirt.kernels.rows.running_totals import totals_of
 
 _THREADS = 128  # of a block whose teams are warps or less
-_INT32_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,7 @@ class ScanKernel:
         self.is_sum, self.backwards = op.kind.data is CumulativeKind.SUM, op.reverse.value.data
         self.memories = [k.bits(op.input), k.bits(op.output)]
         self.sums = None if sums is None else value_of(k.memory(sums, scalar_type(self.wide)))
-        sizes = [stored_bytes(value.type) for value in (op.input, op.output)]
-        self.is_narrow = all(isinstance(size, int) and size < _INT32_LIMIT for size in sizes)
+        self.is_narrow = lowering.fits_int32((op.input, op.output))
 
     def write(self, *, only_sums: bool = False) -> None:
         """Write the results, or only what each part comes to."""

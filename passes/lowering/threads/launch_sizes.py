@@ -12,10 +12,12 @@ from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.plan.expression import ExpressionAttr, PointerAttr
 from mlirt.dialects.plan.ops import BufferOp, InputOp, LaunchOp, ViewOp, WeightOp
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, maximum, minimum, modulo
+from mlirt.dialects.symbolic_bounds import is_below
 from mlirt.dialects.tensor_types import stored_bytes
-from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.dialects.typical_sizes import named_bounds, typical, typical_values
 
 _MAX_COMBINATIONS = 1024
+_INT32_LIMIT = 2**31
 _RULES: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
@@ -96,15 +98,15 @@ class LaunchSizes:
             return modulo(offset, bytes_) == 0 and self._root_is_aligned(owner.source, bytes_)
         return isinstance(owner, BufferOp | InputOp | WeightOp)
 
-    def largest_buffer(self) -> int | None:
-        """The bytes of the largest buffer of the launch; None where one depends on dynamic dimensions."""
-        largest = 0
-        for memory in self.launch.buffers:
-            size = _bytes_of(memory)
-            if not isinstance(size, int):
-                return None
-            largest = max(largest, size)
-        return largest
+    def fits_int32(self, count: Dim | None) -> bool:
+        """Whether 32-bit indices are enough for all lengths that profiles allow: no buffer and no loop, of `count`
+        iterations, is that large.
+        """
+        block = self.launch.parent
+        bounds = named_bounds(block) if block is not None else {}
+        sizes = [_bytes_of(memory) for memory in self.launch.buffers]
+        small = all(size is not None and is_below(size, _INT32_LIMIT, bounds) for size in sizes)
+        return small and count is not None and is_below(count, _INT32_LIMIT // 2, bounds)
 
 
 def _bytes_of(memory: SSAValue) -> Dim | None:

@@ -25,7 +25,6 @@ from mlirt.passes.lowering.threads.thread_body import ThreadBody
 from mlirt.passes.lowering.threads.vector_body import VectorBody
 from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width, widths_of_team
 
-_INDEX_LIMIT = 2**31
 _MANY_ROWS = 4  # times the threads that a GPU should have: one thread for each row is enough
 _MANY_SHORT_ROWS = 0.5  # the same, of short rows
 _SHORT_ROW = 16
@@ -84,7 +83,7 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) ->
     if shape.blocks > 1:
         func.attributes["cluster"] = IntegerAttr(shape.blocks, i64)
         func.attributes["architecture"] = StringAttr(device.arch)
-    if all(_fits_narrow(one, count) for one, count in zip(sizes, counts, strict=True)) and sizes:
+    if sizes and all(one.fits_int32(count) for one, count in zip(sizes, counts, strict=True)):
         func.attributes["index_bits"] = IntegerAttr(32, i64)
     for one, count in zip(sizes, counts, strict=True):
         set_grid(one, _blocks(shape, count, processors))
@@ -102,12 +101,6 @@ def set_grid(sizes: LaunchSizes, blocks: Dim) -> None:
 def _outer_loop(func: FuncOp) -> ParallelOp:
     (outer,) = [op for op in func.body.block.ops if isinstance(op, ParallelOp)]
     return outer
-
-
-def _fits_narrow(sizes: LaunchSizes, count: Dim | None) -> bool:
-    """Whether 32-bit indices are enough: no buffer and no loop is that large."""
-    largest = sizes.largest_buffer()
-    return largest is not None and largest < _INDEX_LIMIT and isinstance(count, int) and count < _INDEX_LIMIT // 2
 
 
 def _blocks(shape: Shape, count: Dim | None, processors: int) -> Dim:

@@ -195,6 +195,24 @@ def test_indices_are_wide_where_sizes_are_dynamic() -> None:
         assert "index_bits" not in kernel(module).attributes
 
 
+@pytest.mark.parametrize(("most", "is_narrow"), [(100, True), (1 << 26, True), (1 << 30, False)])
+def test_indices_are_as_wide_as_the_longest_lengths_of_a_profile_ask_for(most: int, is_narrow: bool) -> None:
+    text = f"""
+    func.func @main(%x: tensor<?x3xf32, #trt.dims<["n", "3"]>> {{trt.name = "x"}})
+        -> (tensor<3x?xf32, #trt.dims<["3", "n"]>> {{trt.name = "y"}})
+        attributes {{trt.size_bounds = {{n = array<i64: 1, {most}>}}}} {{
+      %y = fused.pointwise %x {{access = [#fused.access<["d1", "d0"]>]}}
+          : (tensor<?x3xf32, #trt.dims<["n", "3"]>>) -> tensor<3x?xf32, #trt.dims<["3", "n"]>> {{
+      ^bb0(%0: f32):
+        fused.yield %0 : f32
+      }}
+      func.return %y : tensor<3x?xf32, #trt.dims<["3", "n"]>>
+    }}"""
+    for rows in (1, 100):
+        module = check_on_threads(text, {"x": np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)})
+        assert ("index_bits" in kernel(module).attributes) is is_narrow
+
+
 def test_indices_are_narrow_where_everything_is_small() -> None:
     bits = kernel(sum_of_two((3, 5), '"d0", "d1"', (3, 5), "f32")).attributes["index_bits"]
     assert isinstance(bits, IntegerAttr)

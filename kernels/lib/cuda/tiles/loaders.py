@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.fragment_map import element_type
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, is_multiple
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
@@ -117,9 +117,9 @@ class MatrixLoader(Loader):
     def _valid(self, row: Value, column: Value) -> Index | None:
         """How many of the `wide` elements at a place exist; None: all."""
         matrix, tile, valid = self.matrix, self.tile, None
-        if not _divides(tile.width, matrix.width):
+        if not is_multiple(matrix.width, tile.width):
             valid = value_of(self.k.size(matrix.width)) - column
-        if not _divides(tile.lines, matrix.lines):
+        if not is_multiple(matrix.lines, tile.lines):
             valid = (matrix.wide if valid is None else valid) if row < value_of(self.k.size(matrix.lines)) else 0
         if self.spare:
             valid = (matrix.wide if valid is None else valid) if self.line < tile.lines else 0
@@ -140,7 +140,7 @@ class MatrixLoader(Loader):
     def fetch(self, step: Value, wanted: bool) -> list[Value]:
         matrix, fragments = self.matrix, list[Value]()
         row, column = self._position(step)
-        whole = matrix.wide > 1 and _divides(matrix.wide, matrix.width)
+        whole = matrix.wide > 1 and is_multiple(matrix.width, matrix.wide)
         for number in static_range(self.count):
             here = row + number * self.step
             index = matrix.base + here * matrix.outer + column
@@ -180,7 +180,7 @@ class TransposingLoader(Loader):
     def start(self, step: Value, stage: Index) -> None:
         matrix, tile = self.matrix, self.tile
         deep, row = step * tile.lines + self.deep, self.first + self.row
-        whole_depth, whole_rows = _divides(tile.lines, matrix.width), _divides(tile.width, matrix.lines)
+        whole_depth, whole_rows = is_multiple(matrix.width, tile.lines), is_multiple(matrix.lines, tile.width)
         first = matrix.base + row * matrix.outer + deep
         target = tile.at(self.k, stage, self.deep, self.row)
         for below in static_range(0, tile.width, self.step):
@@ -206,10 +206,6 @@ def _place(thread: Value, across: int, wide: int) -> tuple[Value, Value]:
 def _place_in_sectors(thread: Value) -> tuple[Value, Value]:
     """The place of a thread in its sector, and the number of that."""
     return thread % _SECTOR, thread // _SECTOR
-
-
-def _divides(tile: int, size: Dim) -> bool:
-    return isinstance(size, int) and size % tile == 0
 
 
 _SECTOR = 8

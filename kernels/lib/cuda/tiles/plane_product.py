@@ -57,7 +57,6 @@ CHANNEL, SPATIAL = 1, 2
 _QUAD = 4  # lanes that have the accumulators of a row
 _APART = 8  # elements between rows of accumulators in shared memory, which avoid its conflicts so
 _MAX_TOGETHER = 4  # pixels that a thread writes at once
-_INDEX_LIMIT = 2**31
 
 
 class PlaneProduct:
@@ -104,10 +103,7 @@ class PlaneProduct:
         """Write the kernel and launch it before the convolution."""
         k = self.k
         build(k, self._write)
-        places = k.lowering.placements
-        values = (*self.op.operands, *self.op.results)
-        sizes = [places.size_of(places[value].buffer) for value in values]
-        if all(isinstance(size, int) and size < _INDEX_LIMIT for size in sizes):
+        if k.lowering.fits_int32((*self.op.operands, *self.op.results)):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.function.attributes["resident"] = IntegerAttr(RESIDENT, i64)
         k.finish(self.op, grid=(product(self.grid), 1, 1), block=[_THREADS])

@@ -13,7 +13,7 @@ from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.gpu_architectures import ASYNC_COPY
 from mlirt.dialects.kernel.cluster import ClusterRankOp
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
-from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.symbolic import Dim, ceil_div, is_multiple
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
@@ -28,8 +28,6 @@ from mlirt.kernels.lib.language import Value, build, builder, kernel
 from mlirt.kernels.lib.language.values import bool_of
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
-
-_INDEX_LIMIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _part(k: KernelBuilder, plan: Plan, lowering: Lowering) -> Value:
 
 def _exists(at: Value, tile: int, size: Dim) -> bool:
     """Whether a row or column is one of the result; `True` where all of the tiles' are."""
-    return _divides(tile, size) or bool_of(builder().compare("slt", at, builder().size(size)))
+    return is_multiple(size, tile) or bool_of(builder().compare("slt", at, builder().size(size)))
 
 
 @kernel
@@ -224,13 +222,8 @@ def _range(k: KernelBuilder, plan: Plan, part: SSAValue) -> tuple[Value, Value]:
     return first, k.min(k.size(per_part), k.sub(k.size(plan.steps), first))
 
 
-def _divides(tile: int, size: Dim) -> bool:
-    return isinstance(size, int) and size % tile == 0
-
 
 def fits_narrow(sizes: Sizes, epilogue: Epilogue, lowering: Lowering) -> bool:
     """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes."""
-    values: Sequence[SSAValue] = [*epilogue.op.operands, *epilogue.op.results]
-    bytes_ = [lowering.placements.size_of(lowering.placements[value].buffer) for value in values]
     work = sizes.rows * sizes.columns * sizes.batch * 4 * 16
-    return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*bytes_, work))
+    return lowering.fits_int32((*epilogue.op.operands, *epilogue.op.results), work)

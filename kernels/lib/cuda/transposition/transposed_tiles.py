@@ -33,7 +33,6 @@ from mlirt.kernels.lib.loops.stream import Stream
 # The scalars of one iteration, one per operand -> the element of the result.
 Body = Callable[[Sequence[Value]], Value]
 _UNROLLED = 4
-_INT32_LIMIT = 2**31
 
 
 class TransposedTiles:
@@ -54,8 +53,8 @@ class TransposedTiles:
             position: build(k, shared_memory, "tile", size, plan.inputs[position].element)
             for position, size in sizes.items()
         }
-        largest = max(_bytes(k, one) for one in (*plan.inputs, plan.output))
-        if largest < _INT32_LIMIT:
+        size_of = k.lowering.placements.size_of
+        if k.lowering.fits_int32((), *(size_of(one.buffer) for one in (*plan.inputs, plan.output))):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
 
     @kernel
@@ -168,8 +167,3 @@ class TransposedTiles:
         lanes = Access(static_range(vector), None if is_dense else at_place(step), wide=wide)
         part = load_fragment(self.pointers[position], index, lanes)
         return [element_at(part, lane) for lane in static_range(vector)]
-
-
-def _bytes(k: KernelBuilder, one: Stream) -> int:
-    size = k.lowering.placements.size_of(one.buffer)
-    return size if isinstance(size, int) else _INT32_LIMIT

@@ -33,7 +33,6 @@ from mlirt.kernels.lib.language.hopper_words import (
 from mlirt.kernels.lib.language.simt_words import block_id, grid_size, sync_threads, thread_id
 from mlirt.kernels.lib.language.words import ceil_div, place, size
 
-_INDEX_LIMIT = 2**31
 _LONG_STEPS = 64  # steps of a tile
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
 # For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
@@ -308,6 +307,4 @@ class GroupProduct:
 
 def fits_narrow(k: KernelBuilder, layer: Operation, work: Dim) -> bool:
     """Whether 32-bit indices are enough: nothing that is touched has 2**31 bytes, nor does the `work`'s last number."""
-    places = k.lowering.placements
-    sizes = [places.size_of(places[value].buffer) for value in (*layer.operands, *layer.results)]
-    return all(isinstance(size, int) and size < _INDEX_LIMIT for size in (*sizes, work))
+    return k.lowering.fits_int32((*layer.operands, *layer.results), work)

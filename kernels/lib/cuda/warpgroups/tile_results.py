@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import ROWS, JoinColumnsOp
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import is_multiple
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.extra_tiles import ExtraTiles, SlotUse
@@ -74,7 +74,7 @@ class _RowsInOrder:
     @kernel
     def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Behind the last row comes that one again."""
-        if _divides(self.tile.rows, self.sizes.rows):
+        if is_multiple(self.sizes.rows, self.tile.rows):
             return work.row + row, None
         rows, here = extent(self.sizes.rows), work.row + row
         return min(here, rows - 1), here < rows
@@ -228,7 +228,7 @@ class TileResults:
         self._write(accumulators, self._read(piece, self.epilogue.extras))
 
     def _valid(self, column: Column) -> Index | None:
-        return None if _divides(self.tile.columns, self.sizes.columns) else self.epilogue.valid(column)
+        return None if is_multiple(self.sizes.columns, self.tile.columns) else self.epilogue.valid(column)
 
     def _read(self, piece: Piece, wanted: Collection[int]) -> Piece:
         """With the extra operands of these numbers, those included that it has."""
@@ -240,7 +240,3 @@ class TileResults:
     def _write(self, accumulators: Value, piece: Piece) -> None:
         extras = [value for _, value in sorted(piece.extras, key=lambda extra: extra[0])]
         self.epilogue.write(accumulators, extras, piece.at, piece.column, piece.valid, piece.is_row)
-
-
-def _divides(tile: int, size: Dim) -> bool:
-    return isinstance(size, int) and size % tile == 0
