@@ -225,6 +225,11 @@ PHASES = (
                 "cuda",
             ),
             Step(
+                "fuse-row-results",
+                "what is left that reads a normalisation beside others",
+                "cuda",
+            ),
+            Step(
                 "convert-softmax-to-normalization",
                 "rows that no block can hold are kept by clusters, with all that was fused to them",
                 "cuda",

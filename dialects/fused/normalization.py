@@ -16,6 +16,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
     var_region_def,
+    var_result_def,
 )
 from xdsl.traits import Pure
 
@@ -53,12 +54,16 @@ class NormalizationOp(FusedOp):
     combined over the row; the second takes the combination, the inputs and the totals before it and yields the total.
     A mean, a variance and the scaled difference are a layer normalisation.
 
+    `further` results have the same dimensions; the body yields an element of each: what one reader takes in half
+    precision another one may take in int8.
+
     With `reduced` the result has one element for each row: the iteration space goes on with these extents, which are
     the axes, and the body is evaluated once for a row. A maximum and a sum of exponentials are a logarithm of these.
 
     C1: one access per input. C2: two stages per kind. C3: the body takes the inputs and all totals and yields an
-    element of the result. C4: `axes` are different axes of the iteration space, with `reduced` just its last ones. C5:
-    the second region of a stage, and with `reduced` the body, only use inputs that are the same for the whole row.
+    element of each result. C4: `axes` are different axes of the iteration space, with `reduced` just its last ones. C5:
+    the second region of a stage, and with `reduced` the body, only use inputs that are the same for the whole row. C6:
+    all results have the same dimensions.
     """
 
     name = "fused.normalization"
@@ -70,6 +75,7 @@ class NormalizationOp(FusedOp):
     kinds = prop_def(ArrayAttr[ReductionKindAttr])
     reduced = prop_def(DimsAttr, default_value=DimsAttr.of(()))
     output = result_def(TensorType)
+    further = var_result_def(TensorType)
     body = region_def("single_block")
     stages = var_region_def("single_block")
 
@@ -87,6 +93,7 @@ class NormalizationOp(FusedOp):
         body: Region,
         stages: Sequence[Region],
         reduced: Sequence[Dim] = (),
+        further: Sequence[Attribute] = (),
     ):
         super().__init__(
             operands=[inputs],
@@ -96,7 +103,7 @@ class NormalizationOp(FusedOp):
                 "kinds": ArrayAttr([ReductionKindAttr(kind) for kind in kinds]),
                 "reduced": DimsAttr.of(reduced),
             },
-            result_types=[result],
+            result_types=[result, list(further)],
             regions=[body, list(stages)],
         )
 
@@ -138,7 +145,9 @@ class NormalizationOp(FusedOp):
             accumulator = [value.type for value in yielded(element)]
             check_region(self, finish, [*accumulator, *given], [value.type for value in yielded(finish)])
             given = [*given, *(value.type for value in yielded(finish))]
-        check_region(self, self.body, given, [element_of(self.output.type)])
+        check_region(self, self.body, given, element_types(self.results))
+        same = all(dims(one.type) == dims(self.output.type) for one in self.further)
+        require(same, f"C6: the results of {self.name} differ in dimensions")
         if len(space) > kept:
             self._check_whole_row(self.body.block.args[: len(self.inputs)], "the body")
 
@@ -165,7 +174,8 @@ class NormalizationOp(FusedOp):
             wide = np.broadcast_to(np.expand_dims(total, axes).astype(dtype), space)
             (ended,) = evaluate_region(finish, [wide, *scalars], values)
             scalars.append(np.broadcast_to(ended, space))
-        (result,) = evaluate_region(self.body, scalars, values)
-        whole = np.broadcast_to(result, space).astype(numpy_dtype(element_of(self.output.type)))
         kept = rank(self.output.type)
-        return [whole[(..., *(0 for _ in space[kept:]))]]
+        found = evaluate_region(self.body, scalars, values)
+        dtypes = [numpy_dtype(element_of(result.type)) for result in self.results]
+        wholes = [np.broadcast_to(one, space).astype(dtype) for one, dtype in zip(found, dtypes, strict=True)]
+        return [whole[(..., *(0 for _ in space[kept:]))] for whole in wholes]

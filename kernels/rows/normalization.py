@@ -39,17 +39,18 @@ class Rows:
 
     @staticmethod
     def nest_of(op: NormalizationOp, lowering: Lowering) -> tuple[Nest, int]:
-        """The loops over rows and in them, with the result as the last operand, and the first dimension of a row."""
+        """The loops over rows and in them, with the results as the last operands, and the first dimension of a row."""
         space, places, axes = op.space(), lowering.placements, integers(op.axes)
         order = [*(axis for axis in range(len(space)) if axis not in axes), *axes]
         border = len(space) - len(axes)
         inputs = [
             affine(value, places[value], one, len(space)) for value, one in zip(op.inputs, op.access, strict=True)
         ]
-        result = whole(op.output, lowering)
-        result = Affine(op.output, (*result.steps, *(0 for _ in op.reduced.dims())), result.offset)
+        results = [whole(value, lowering) for value in op.results]
+        beyond = (0,) * len(op.reduced.dims())
+        results = [Affine(one.value, (*one.steps, *beyond), one.offset) for one in results]
         operands = [
-            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset) for one in (*inputs, result)
+            Affine(one.value, tuple(one.steps[axis] for axis in order), one.offset) for one in (*inputs, *results)
         ]
         nest = Nest.of([space[axis] for axis in order], operands).ordered(-1, 0, border)
         nest = nest.ordered(0 if op.reduced.dims() else -1, border)
@@ -79,10 +80,14 @@ class Rows:
                 total = reduction(kind, Box(self.row), init, summand)
                 totals = [*totals, self.inline(finish, [total], here, [], shared, totals)]
             if self.is_reduced:
-                code.store(self.inline(op.body, [], here, [], shared, totals), len(op.inputs), here)
+                self._store(self._inlined(op.body, [], here, [], shared, totals), here)
             else:
                 for at in parallel(self.row):
-                    code.store(self.inline(op.body, [], here, at, shared, totals), len(op.inputs), [*here, *at])
+                    self._store(self._inlined(op.body, [], here, at, shared, totals), [*here, *at])
+
+    def _store(self, results: Sequence[SSAValue], at: Sequence[SSAValue]) -> None:
+        for position, result in enumerate(results, len(self.op.inputs)):
+            self.code.store(result, position, at)
 
     def is_used(self, position: int) -> bool:
         """Whether a region reads an input."""
@@ -99,7 +104,20 @@ class Rows:
         shared: Sequence[SSAValue | None],
         totals: Sequence[SSAValue],
     ) -> SSAValue:
-        """A region at an element of a row, with what it uses loaded."""
+        """The only result of a region at an element of a row, with what it uses loaded."""
+        (found,) = self._inlined(region, first, here, at, shared, totals)
+        return found
+
+    def _inlined(
+        self,
+        region: Region,
+        first: Sequence[SSAValue],
+        here: Sequence[SSAValue],
+        at: Sequence[SSAValue],
+        shared: Sequence[SSAValue | None],
+        totals: Sequence[SSAValue],
+    ) -> Sequence[SSAValue]:
+        """All of them."""
         scalars = list(first)
         names = region.block.args[len(first) : len(first) + len(shared)]
         for position, (name, known) in enumerate(zip(names, shared, strict=True)):
@@ -109,4 +127,4 @@ class Rows:
                 scalars.append(self.code.load(position, [*here, *at]))
             else:
                 scalars.append(self.k.constant(0))  # nothing reads it
-        return self.k.inline(region, [*scalars, *totals], [])[0]
+        return self.k.inline(region, [*scalars, *totals], [])

@@ -53,6 +53,8 @@ class FuseRowElementwisePass(RulePass):
 
     @rule(op(PointwiseOp, inputs=some(ROWS | op(ViewOp, ROWS).named("view"))).named("consumer"))
     def fuse(self, m: Match, consumer: PointwiseOp, rows: Rows, view: ViewOp | None) -> Outcome:
+        if isinstance(rows, NormalizationOp) and rows.further:
+            return "{rows} has several results"
         value = rows.output if view is None else view.output
         extras = self._extras(consumer, value, rows)
         if isinstance(extras, str):

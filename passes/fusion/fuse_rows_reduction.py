@@ -53,6 +53,8 @@ class FuseRowsReductionPass(RulePass):
             return "what is computed depends on the position"
         if isinstance(rows, NormalizationOp) and rows.reduced.dims():
             return "{rows} has one element for each row already"
+        if isinstance(rows, NormalizationOp) and rows.further:
+            return "{rows} has several results"
         places = _places(reduction, rows)
         if isinstance(places, str):
             return places

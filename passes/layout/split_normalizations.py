@@ -75,7 +75,7 @@ def _crosses_rows(normalization: NormalizationOp) -> bool:
         for number, (value, access) in enumerate(zip(normalization.inputs, normalization.access, strict=True))
         if not normalization.is_whole_row(number)
     ]
-    for value, access in [*differing, (normalization.output, whole)]:
+    for value, access in [*differing, *((result, whole) for result in normalization.results)]:
         sizes, steps = dims(value.type), strides(value.type)[0]
         next_to = [
             index for index, size, step in zip(access.indices(), sizes, steps, strict=True) if step == 1 and size != 1
@@ -117,7 +117,7 @@ class _Parts:
         """The results, of the inputs and all totals."""
         row = AccessAttr.of([iteration(axis) for axis in self._kept])
         body, inputs, access = self._taken(self.op.body, 0, row, {})
-        return PointwiseOp(inputs, access, [self.op.output.type], body)
+        return PointwiseOp(inputs, access, [value.type for value in self.op.results], body)
 
     def _taken(
         self, region: Region, first: int, row: AccessAttr, moved: dict[str, Dim]

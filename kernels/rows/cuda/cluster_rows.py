@@ -81,7 +81,7 @@ class _Plan:
 def _plan(op: NormalizationOp, lowering: Lowering) -> _Plan | None:
     """None where a row is short, does not fit a cluster or does not lie together, and where the device has none."""
     device, differ = lowering.target.gpu, [number for number in range(len(op.inputs)) if not op.is_whole_row(number)]
-    if not lowering.target.has(CLUSTERS) or op.reduced.dims() or len(differ) != 1:
+    if not lowering.target.has(CLUSTERS) or op.reduced.dims() or op.further or len(differ) != 1:
         return None
     if any(kind not in _KINDS or finish.block.args[0].type != f32 for kind, _, finish in op.reductions()):
         return None

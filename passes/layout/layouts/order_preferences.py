@@ -198,7 +198,7 @@ def _normalization(op: Operation, costs: Costs) -> Choice:
     if op.reduced.dims():
         return _reduction(op, costs)
     axes, count = integers(op.axes), rank(op.output.type)
-    moved = costs.moved(op.output.type)
+    moved = costs.moved(*(value.type for value in op.results))
     across = costs.across(op.output.type)
     last = inf if not has_orders(op.output.type) else moved if 1 in axes else across
     choice = Choice(moved if count - 1 in axes else across, last)

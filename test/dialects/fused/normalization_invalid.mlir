@@ -113,3 +113,20 @@ func.func @normalization_c5_reduced(%x: tensor<4x9xf32>) {
   }
   func.return
 }
+
+// -----
+
+func.func @normalization_c6(%x: tensor<4x9xf32>) {
+  // expected-error@+1 {{C6: the results of fused.normalization differ in dimensions}}
+  %y, %z = fused.normalization %x {access = [#fused.access<["d0", "d1"]>], axes = array<i64: 1>, kinds = [#fused<reduction_kind add>]} : (tensor<4x9xf32>) -> (tensor<4x9xf32>, tensor<9x4xf32>) {
+  ^bb0(%0: f32, %1: f32):
+    fused.yield %0, %1 : f32, f32
+  } {
+  ^bb0(%2: f32):
+    fused.yield %2 : f32
+  } {
+  ^bb0(%3: f32, %4: f32):
+    fused.yield %3 : f32
+  }
+  func.return
+}
