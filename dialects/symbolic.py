@@ -157,11 +157,6 @@ def modulo(left: Dim, right: Dim) -> Dim:
     return _call("%", left, right)
 
 
-def is_multiple(size: Dim, number: int) -> bool:
-    """Whether a dimension is certainly a multiple of a positive number, whatever its symbols stand for."""
-    return modulo(size, number) == 0
-
-
 def ceil_div(left: Dim, right: Dim) -> Dim:
     """`left / right` rounded up, for positive `right`."""
     return floor_div(left + right - 1, right)

@@ -188,6 +188,11 @@ PHASES = (
             Step("split-joined-heads", "what is left of moves are keys that several heads share"),
             Step("fold-moves-into-attention", "shared keys are read where they lie"),
             Step(
+                "fuse-attention-elementwise",
+                "what reads attention and is no move is in its way to the next product: most often a rounding to int8",
+                "cuda",
+            ),
+            Step(
                 "fuse-sibling-products",
                 "queries, keys and values are one product, once attention finds its columns in any tensor",
                 "cpu",

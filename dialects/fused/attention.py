@@ -17,6 +17,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
     var_operand_def,
+    var_region_def,
 )
 from xdsl.traits import Pure
 
@@ -55,10 +56,12 @@ class AttentionOp(FusedOp):
 
     The region turns a product into a score: scale, mask and bias are written there. `last_key`, an expression like
     `"d2"` in the query, says that later keys do not count for it (causal attention). A row without a score above -inf
-    gives not-a-number, as softmax does, or with `zero_masked` zeros.
+    gives not-a-number, as softmax does, or with `zero_masked` zeros. An epilogue, which may be missing, turns a result
+    in the type of the computation into an element of the output: int8 for the next product, say.
 
     C1: one access per operand. C2: `order` is a permutation of the result's axes. C3: floating-point numbers. C4:
-    `reduced` is the number of keys and the depth. C5: `last_key` is the query plus a number.
+    `reduced` is the number of keys and the depth. C5: `last_key` is the query plus a number. C6: there is at most one
+    epilogue; without one the output has floating-point numbers.
 
     Example: `%y = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d3"]>,
     #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["7", "16"]>}
@@ -78,10 +81,11 @@ class AttentionOp(FusedOp):
     zero_masked = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     output = result_def(TensorType)
     score = region_def("single_block")
+    epilogues = var_region_def("single_block")
 
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "operands attr-dict `:` functional-type(operands, results) $score"
+    assembly_format = "operands attr-dict `:` functional-type(operands, results) $score $epilogues"
 
     def __init__(
         self,
@@ -94,6 +98,7 @@ class AttentionOp(FusedOp):
         order: Sequence[int] | None = None,
         last_key: Dim | None = None,
         zero_masked: bool = False,
+        epilogue: Region | None = None,
     ):
         super().__init__(
             operands=[*operands, extras],
@@ -105,8 +110,13 @@ class AttentionOp(FusedOp):
                 "zero_masked": BoolAttr.from_bool(zero_masked),
             },
             result_types=[result],
-            regions=[score],
+            regions=[score, [] if epilogue is None else [epilogue]],
         )
+
+    @property
+    def epilogue(self) -> Region | None:
+        """What results go through, if anything."""
+        return next(iter(self.epilogues), None)
 
     @property
     def batch_rank(self) -> int:
@@ -156,7 +166,8 @@ class AttentionOp(FusedOp):
             sorted(self.axes()) == list(range(axes)),
             f"C2: {self.name}: {list(self.axes())} is no order of {axes} axes",
         )
-        for value in (self.query, self.key, self.values, self.output):
+        floats = [self.query, self.key, self.values, *([self.output] if self.epilogue is None else [])]
+        for value in floats:
             require(is_float(element_of(value.type)), f"C3: {self.name} needs floating-point numbers, not {value.type}")
         require(
             len(self.reduced.dims()) == 2,
@@ -168,6 +179,9 @@ class AttentionOp(FusedOp):
         taken = [self.score.block.args[0].type, *element_types(self.extras)] if self.score.block.args else []
         require(bool(taken) and is_float(taken[0]), f"C3: {self.name}: the region takes the product first")
         check_region(self, self.score, taken, taken[:1])
+        require(len(self.epilogues) <= 1, f"C6: {self.name} has {len(self.epilogues)} epilogues")
+        if self.epilogue is not None:
+            check_region(self, self.epilogue, taken[:1], [element_of(self.output.type)])
 
     def _check_last_key(self) -> None:
         if self.last_key is None:
@@ -202,6 +216,8 @@ class AttentionOp(FusedOp):
             if self.zero_masked.value.data:
                 result = np.where(total > 0, result, 0.0)
             result = np.transpose(result, self.axes())
+            if self.epilogue is not None:
+                (result,) = evaluate_region(self.epilogue, [result.astype(wide)], region_values(result.shape, env))
             return [np.ascontiguousarray(result).astype(numpy_dtype(element_of(self.output.type)))]
 
     def _gathered(self, arrays: Sequence[Array], number: int, space: Sequence[int], env: dict[str, int]) -> Array:

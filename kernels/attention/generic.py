@@ -11,7 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.layout import Layout
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, element_of
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.kernels.attention.results import finished_result
 from mlirt.kernels.attention.walks import Walk, Walks
 from mlirt.kernels.lib.epilogue import finished
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
@@ -122,6 +123,6 @@ def _add_values(op: AttentionOp, walks: Walks, weights: Matrix) -> None:
             return weights.memory()[*batch, query, key] * cast(value, value.type, wide)
 
         total = value_of(sum(term(key) for key in Box(op.keys)))
-        result = cast(total, wide, element_of(op.output.type))
+        result = finished_result(op, total)
         steps = [stride(step) for step in (*out.batch, out.query, out.column)]
         Strided(builder().buffer(out.value), steps)[loops] = result

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
+from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
@@ -42,6 +44,17 @@ FUSIBLE = op(
     ),
 ).named("consumer")
 """A pointwise op and one of those whose epilogue it may be."""
+
+
+def reads_elements(reader: Operation, value: SSAValue) -> TypeGuard[PointwiseOp]:
+    """Whether an op computes its only result of those of `value`, element by element, and of nothing else."""
+    if not isinstance(reader, PointwiseOp) or len(reader.outputs) != 1 or reader.parent is not value.owner.parent:
+        return False
+    shape = dims(value.type)
+    reads = zip(reader.inputs, reader.access, strict=True)
+    same = all(read is value and is_elementwise(access, shape) for read, access in reads)
+    placed = any(isinstance(inner, IndexOp) for inner in reader.body.block.ops)
+    return same and not placed and dims(reader.outputs[0].type) == shape
 
 
 def producer_of(consumer: PointwiseOp, value: SSAValue) -> Accumulating | None:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeGuard
 
-from xdsl.ir import Operation
-
-from mlirt.dialects.fused.access import is_elementwise
-from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.normalization import NormalizationOp
-from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.tensor_types import dims
+from mlirt.passes.fusion.epilogues import reads_elements
 from mlirt.passes.fusion.scalar_bodies import append, tidy
 from mlirt.passes.options import option
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
@@ -42,7 +36,7 @@ class FuseRowResultsPass(RulePass):
     @rule(op(NormalizationOp).named("rows"))
     def join(self, m: Match, rows: NormalizationOp) -> Outcome:
         readers = dict.fromkeys(use.operation for use in rows.output.uses)
-        consumer = next((one for one in readers if _reads_elements(one, rows)), None)
+        consumer = next((one for one in readers if reads_elements(one, rows.output)), None)
         if consumer is None or len(readers) < 2 or rows.reduced.dims():
             return None
         if len(rows.results) >= self.max_results:
@@ -72,17 +66,6 @@ class FuseRowResultsPass(RulePass):
         consumer.outputs[0].replace_all_uses_with(result)
         m.drop(consumer)
         return before
-
-
-def _reads_elements(reader: Operation, rows: NormalizationOp) -> TypeGuard[PointwiseOp]:
-    """Whether an op computes its only result of the normalisation's, element by element, and of nothing else."""
-    if not isinstance(reader, PointwiseOp) or reader.parent is not rows.parent or len(reader.outputs) != 1:
-        return False
-    shape = dims(rows.output.type)
-    reads = zip(reader.inputs, reader.access, strict=True)
-    same = all(value is rows.output and is_elementwise(access, shape) for value, access in reads)
-    placed = any(isinstance(inner, IndexOp) for inner in reader.body.block.ops)
-    return same and not placed and dims(reader.outputs[0].type) == shape
 
 
 __all__ = ["FuseRowResultsPass"]

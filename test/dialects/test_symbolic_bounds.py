@@ -14,7 +14,6 @@ from mlirt.dialects.symbolic import (
     ceil_div,
     evaluate,
     floor_div,
-    is_multiple,
     maximum,
     minimum,
     modulo,
@@ -146,10 +145,3 @@ def test_what_bounds_tell() -> None:
     assert interval(floor_div(7, N), {"n": (0, 4)}) is None
     assert not is_below(M, 2**31, bounds)
     assert interval(broadcast_length(N, M), {"n": (1, 5), "m": (2, 9)}) == (1, 9)
-
-
-def test_multiples() -> None:
-    assert is_multiple(64 * N + 128 * M, 64)
-    assert is_multiple(0, 7)
-    assert not is_multiple(N, 2)
-    assert not is_multiple(64 * N + 1, 64)

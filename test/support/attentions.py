@@ -10,6 +10,23 @@ from contractions import DTYPES, tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_EPILOGUES = {
+    "": "",
+    "f32": """ {
+          ^bb0(%r: f32):
+            %f = arith.constant 3.0 : f32
+            %t = arith.mulf %r, %f : f32
+            fused.yield %t : f32
+          }""",
+    "i8": """ {
+          ^bb0(%r: f32):
+            %f = arith.constant 20.0 : f32
+            %t = arith.mulf %r, %f : f32
+            %n = math.roundeven %t : f32
+            %i = arith.fptosi %n : f32 to i8
+            fused.yield %i : i8
+          }""",
+}
 _MASKS = {
     "none": "",
     "add": "%wide = arith.{widen} %e : {m} to f32\n%sum = arith.addf %scaled, %wide : f32",
@@ -25,7 +42,8 @@ class Attention:
 
     With `packed` queries, keys and values are parts of one tensor `[batch, length, 3 * heads * depth]`, and the result
     is `[batch, length, heads, depth]`; else all are `[batch, heads, length, depth]`. The mask, per key or with
-    `full_mask` per query and key, is added, selects, or is a number made of the key's position.
+    `full_mask` per query and key, is added, selects, or is a number made of the key's position. Results are scaled for
+    the `ending` "f32", and rounded for "i8".
     """
 
     batch: int
@@ -42,6 +60,7 @@ class Attention:
     zero_masked: bool = False
     scale: float = 0.25
     dynamic: bool = False
+    ending: str = ""
 
     @property
     def mask_shape(self) -> tuple[int, ...]:
@@ -87,7 +106,7 @@ class Attention:
             types["m"] = self._tensor(self.mask_shape, mask_element)
             operands.append(types["m"])
             names.append("m")
-        result = self._tensor(self.output)
+        result = self._tensor(self.output, self.ending)
         arguments = ", ".join(f'%{name}: {type_} {{trt.name = "{name}"}}' for name, type_ in types.items())
         widen = "extf" if self.element != "f32" else "bitcast"
         body = _MASKS[self.mask].format(widen=widen, m=mask_element, key=3)
@@ -100,7 +119,7 @@ class Attention:
             %scaled = arith.mulf %s, %c : f32
             {body}
             fused.yield {"%sum" if body else "%scaled"} : f32
-          }}
+          }}{_EPILOGUES[self.ending]}
           func.return %y : {result}
         }}"""
 
@@ -162,5 +181,7 @@ SMALL = {
     "mask selects": Attention(2, 2, 45, 70, 16, 16, mask="select", zero_masked=True),
     "position": Attention(1, 2, 33, 66, 16, 16, mask="index"),
     "dynamic": Attention(2, 2, 35, 70, 16, 16, dynamic=True, mask="add"),
+    "an epilogue": Attention(2, 3, 45, 45, 16, 16, packed=True, mask="add", ending="f32"),
+    "an epilogue for heads apart": Attention(1, 2, 130, 64, 32, 48, zero_masked=True, ending="f32"),
     "dynamic and packed": Attention(2, 4, 70, 70, 16, 16, dynamic=True, packed=True, last_key=0),
 }

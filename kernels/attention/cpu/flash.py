@@ -21,7 +21,7 @@ PRIORITY = 10
 def lower(op: AttentionOp, lowering: Lowering) -> bool:
     walks, columns = Walks.of(op, lowering), op.columns
     types = {element_of(value.type) for value in (op.query, op.key, op.values, op.output)}
-    if types != {f32} or op.score.block.args[0].type != f32 or not isinstance(columns, int):
+    if types != {f32} or op.epilogue is not None or op.score.block.args[0].type != f32 or not isinstance(columns, int):
         return False
     if (walks.key.depth, walks.values.column, walks.out.column) != (1, 1, 1):
         return False

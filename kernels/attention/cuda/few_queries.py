@@ -18,8 +18,9 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, element_of, is_half
-from mlirt.kernels.attention.cuda.flash_blocks import fits_narrow, work_of
+from mlirt.kernels.attention.cuda.flash_blocks import fits_narrow, has_one_element, work_of
 from mlirt.kernels.attention.generic import read_element
+from mlirt.kernels.attention.results import finished_result
 from mlirt.kernels.attention.walks import Walk, Walks
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.epilogue import finished
@@ -113,7 +114,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
 def _rows(op: AttentionOp, lowering: Lowering) -> _Rows | None:
     """How lanes share a row: None where there are many queries, or rows are not made up of whole pieces."""
     element, width, queries = element_of(op.query.type), op.depth, op.queries
-    same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
+    same = has_one_element(op)
     if not isinstance(queries, int) or queries > _MAX_QUERIES or not isinstance(width, int) or op.columns != width:
         return None
     if not same or not (is_half(element) or element == f32) or op.score.block.args[0].type != f32:
@@ -243,4 +244,4 @@ def _write(op: AttentionOp, out: Walk, at: Sequence[Value], column: Value, found
     if op.zero_masked.value.data:
         result = result if total > 0.0 else constant(0.0, f32)
     steps = [stride(step) for step in (*out.batch, out.query, out.column)]
-    Strided(out.buffer(builder()), steps)[(*at, column)] = cast(result, f32, element_of(op.output.type))
+    Strided(out.buffer(builder()), steps)[(*at, column)] = finished_result(op, result)

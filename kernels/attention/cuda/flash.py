@@ -10,7 +10,14 @@ from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import ThreadIdOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, element_of
-from mlirt.kernels.attention.cuda.flash_blocks import fits_narrow, heads_of, place_of, range_of, work_of
+from mlirt.kernels.attention.cuda.flash_blocks import (
+    fits_narrow,
+    has_one_element,
+    heads_of,
+    place_of,
+    range_of,
+    work_of,
+)
 from mlirt.kernels.attention.cuda.flash_kernel import FlashKernel, Loaders
 from mlirt.kernels.attention.cuda.flash_results import ResultWriter
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
@@ -65,7 +72,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
 def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[FlashShape]:
     """The shapes that apply: none where the elements or the way they lie in memory do not fit."""
     element, depth, columns = element_of(op.query.type), op.depth, op.columns
-    same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
+    same = has_one_element(op)
     if not multiplies_halves(element, lowering.target) or not same or op.score.block.args[0].type != f32:
         return ()
     if not isinstance(depth, int) or not isinstance(columns, int):

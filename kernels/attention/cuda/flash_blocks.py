@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.simt import BlockIdOp
 from mlirt.dialects.symbolic import ceil_div, product
+from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 from mlirt.kernels.attention.cuda.flash_softmax import Range
@@ -94,6 +95,12 @@ def range_of(k: KernelBuilder, op: AttentionOp, shape: QueryTile, first: SSAValu
     seen = k.max(k.add(k.floor_div(k.sub(last, 1), shape.keys), 1), 0)
     all_see = k.max(k.floor_div(k.add(first, k.size(offset + 1)), shape.keys), 0)
     return Range(k.min(count, seen), k.min(whole, all_see))
+
+
+def has_one_element(op: AttentionOp) -> bool:
+    """Whether queries, keys and values have one type, and so do results unless an epilogue gives them their own."""
+    given = [op.key, op.values, *([op.output] if op.epilogue is None else [])]
+    return all(element_of(value.type) == element_of(op.query.type) for value in given)
 
 
 def fits_narrow(op: AttentionOp, lowering: Lowering) -> bool:

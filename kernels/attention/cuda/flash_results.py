@@ -10,17 +10,17 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.accumulators import columns_of, rows_of
 from mlirt.dialects.kernel.buffers import length
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, StoreFragmentOp
+from mlirt.dialects.kernel.fragment import StoreFragmentOp
 from mlirt.dialects.kernel.simt import BarrierOp, ReuseSharedOp
 from mlirt.dialects.layout import vector_width
-from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.attention.cuda.flash_kernel import FlashKernel
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
+from mlirt.kernels.attention.results import finished_results
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
-from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language import Value, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import Access, load_fragment, store_fragment
 from mlirt.kernels.lib.language.words import extent, stride
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -60,7 +60,7 @@ class ResultWriter:
             if exists:
                 numbers = load_fragment(kept.buffer, kept.at(k, 0, row, column), self.access)
                 at = base + query * stride(self.out.query) + column * stride(self.out.column)
-                store_fragment(self._rounded(numbers), output, at, self.access)
+                store_fragment(finished_results(self.op, value_of(numbers)), output, at, self.access)
 
     def _is_whole(self) -> bool:
         return isinstance(self.op.queries, int) and self.op.queries % self.flash.flash_shape.queries == 0
@@ -79,8 +79,3 @@ class ResultWriter:
         k.insert(StoreFragmentOp(results, buffer, at, offsets))
         k.insert(BarrierOp())
         return kept
-
-    def _rounded(self, numbers: SSAValue) -> SSAValue:
-        k, element = self.k, element_of(self.op.output.type)
-        values = [k.value(FragmentElementOp(numbers, position)) for position in range(length(numbers))]
-        return k.value(FragmentOp([k.scalars(element).cast(value, f32) for value in values]))

@@ -20,19 +20,19 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpgroupAccumulatorsOp,
 )
 from mlirt.dialects.kernel.warpgroup_registers import STEPS, WarpgroupMmaRegistersOp
-from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.cuda.group_copies import GroupMemory
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
+from mlirt.kernels.attention.results import finished_results
 from mlirt.kernels.attention.walks import Walk
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, kernel
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.hopper_words import SharedTile, wgmma
-from mlirt.kernels.lib.language.simt_words import Access, elementwise, part_of, store_fragment, zeros
-from mlirt.kernels.lib.language.words import cast, extent, place, static_range, stride
+from mlirt.kernels.lib.language.simt_words import Access, part_of, store_fragment, zeros
+from mlirt.kernels.lib.language.words import extent, place, static_range, stride
 
 _LINE = 64  # elements
 _STEP = 16  # keys of a left fragment
@@ -162,14 +162,6 @@ class GroupKernel(FlashSoftmax):
                 here = column + 4 * _WIDTH * piece
                 part = part_of(joined, half * per_row + _WIDTH * piece, _WIDTH)
                 inside = exists and (4 * _WIDTH * (piece + 1) <= self.columns or here < self.columns)
-                at, rounded = row + here * stride(out.column), self._rounded(part, op)
+                at, rounded = row + here * stride(out.column), finished_results(op, part)
                 if inside:
                     store_fragment(rounded, output, at, Access(static_range(_WIDTH), wide=wide))
-
-    def _rounded(self, part: Value, op: AttentionOp) -> Value:
-        element = element_of(op.output.type)
-
-        def rounded(number: Value) -> Value:
-            return cast(number, f32, element)
-
-        return elementwise(rounded, element, part)

@@ -16,6 +16,7 @@ from mlirt.dialects.tensor_types import element_of, is_half
 from mlirt.kernels.attention.cuda.flash_blocks import (
     Heads,
     fits_narrow,
+    has_one_element,
     heads_of,
     place_of,
     range_of,
@@ -57,7 +58,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
 def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[GroupShape]:
     """The shapes that apply: none where the elements or the way they lie in memory do not fit."""
     element, depth, columns = element_of(op.query.type), op.depth, op.columns
-    same = all(element_of(value.type) == element for value in (op.key, op.values, op.output))
+    same = has_one_element(op)
     if not lowering.target.has(WARPGROUPS) or not is_half(element) or not same:
         return ()
     if op.score.block.args[0].type != f32 or not isinstance(depth, int) or not isinstance(columns, int):
@@ -122,4 +123,4 @@ def _set_registers(k: KernelBuilder, shape: GroupShape, role: int) -> None:
 
 def _writes_wide(op: AttentionOp, heads: Heads, lowering: Lowering) -> bool:
     out = heads.walks.out
-    return widest_access(op.output, [out.query, *out.batch, out.offset], lowering) == _WIDTH
+    return widest_access(op.output, [out.query, *out.batch, out.offset], lowering) >= _WIDTH

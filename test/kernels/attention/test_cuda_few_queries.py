@@ -28,6 +28,7 @@ CASES = {
     "mask per key": Attention(1, 2, 1, 70, 16, 16, mask="add"),
     "mask selects": Attention(2, 1, 2, 45, 16, 16, mask="select", full_mask=True, zero_masked=True),
     "position": Attention(1, 1, 2, 66, 16, 16, mask="index"),
+    "an epilogue": Attention(1, 2, 3, 70, 16, 16, mask="add", ending="f32"),
 }
 
 

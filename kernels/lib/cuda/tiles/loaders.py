@@ -11,9 +11,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.fragment_map import element_type
-from mlirt.dialects.symbolic import Dim, is_multiple
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.context import emit

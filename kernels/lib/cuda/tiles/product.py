@@ -13,8 +13,9 @@ from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.gpu_architectures import ASYNC_COPY
 from mlirt.dialects.kernel.cluster import ClusterRankOp
 from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
-from mlirt.dialects.symbolic import Dim, ceil_div, is_multiple
+from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.tiles.engines import Engine, MatrixUnit, MultiplyAdd
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
 from mlirt.kernels.lib.cuda.tiles.main_loop import stages_for, sum_of_products
@@ -220,7 +221,6 @@ def _range(k: KernelBuilder, plan: Plan, part: SSAValue) -> tuple[Value, Value]:
     per_part = ceil_div(plan.steps, plan.parts)
     first = k.mul(part, k.size(per_part))
     return first, k.min(k.size(per_part), k.sub(k.size(plan.steps), first))
-
 
 
 def fits_narrow(sizes: Sizes, epilogue: Epilogue, lowering: Lowering) -> bool:

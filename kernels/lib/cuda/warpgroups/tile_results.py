@@ -14,9 +14,9 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.kernel.warpgroup import ROWS, JoinColumnsOp
-from mlirt.dialects.symbolic import is_multiple
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.warpgroups.extra_tiles import ExtraTiles, SlotUse
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
