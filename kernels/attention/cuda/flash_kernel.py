@@ -67,7 +67,8 @@ class FlashKernel(FlashSoftmax):
             following, stage = value_of(tile + 1), value_of(tile % STAGES)
             if following < tiles.count:
                 self._start(loaders, following, following % STAGES)
-            score = scores.scores(self._products(queries, stage), value_of(tile))
+            read = scores.read(value_of(tile))
+            score = scores.scores(self._products(queries, stage), value_of(tile), read)
             score = self.limited(score, scores, value_of(tile), tiles)
             results, largest, total = self.step(score, [results, largest, total], scores.scale, (stage, place(0)))
         self._arrive()

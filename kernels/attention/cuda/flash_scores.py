@@ -68,16 +68,30 @@ class FlashScores:
         return [min(keys, query + extent(offset + 1)) for query in self.queries]
 
     @kernel
-    def scores(self, products: Value, tile: Value) -> Value:
+    def read(self, tile: Value) -> list[list[Value]]:
+        """For each extra operand the thread's elements of a tile by rows: read while the products are computed."""
+        if self.factor is not None:
+            return []
+        first_key, offsets = self.first_key(tile), self._offsets()
+        return [self._read(extra, first_key, offsets) for extra in self.extras]
+
+    def _offsets(self) -> list[int]:
+        """The keys of the thread's elements of a row, from its first one on: two in each tile of 8 columns."""
+        keys, per_row = self._keys()
+        return [key for position, key in enumerate(keys[: per_row * 2]) if position % 4 < 2]
+
+    def _keys(self) -> tuple[Sequence[int], int]:
+        """The keys of the thread's accumulators, and how many of these are in one of its rows."""
+        rows, per_row = self.shape.warp_rows, self.shape.keys // 4
+        return columns_of(per_row * 2 * rows, rows), per_row
+
+    @kernel
+    def scores(self, products: Value, tile: Value, read: Sequence[Sequence[Value]]) -> Value:
         """The score of each product; one that is only scaled stays as it is, as `scale` does that."""
         if self.factor is not None:
             return products
-        rows, per_row = self.shape.warp_rows, self.shape.keys // 4  # accumulators of a thread in one of its rows
-        keys = columns_of(per_row * 2 * rows, rows)
-        first_key = self.first_key(tile)
-        # The thread's elements of a row, two in each tile of 8 columns.
-        offsets = [key for position, key in enumerate(keys[: per_row * 2]) if position % 4 < 2]
-        read = [self._read(extra, first_key, offsets) for extra in self.extras]
+        keys, per_row = self._keys()
+        first_key, offsets = self.first_key(tile), self._offsets()
         scores = list[Value]()
         for position, key in enumerate(keys):
             row, number = 2 * (position // (per_row * 2)) + position % 4 // 2, offsets.index(key)

@@ -70,8 +70,9 @@ class GroupKernel(FlashSoftmax):
         results, largest, total = self.start(lines(self.columns) // 2)
         for tile in range(tiles.count):
             state = self.memory.pipeline_state(place(tile))
-            products = emit(WarpgroupAccumulatorsOp(self._start_products(state)))
-            score = self._score(products, scores, place(tile), tiles)
+            started, read = self._start_products(state), scores.read(place(tile))
+            products = emit(WarpgroupAccumulatorsOp(started))
+            score = self._score(products, read, scores, place(tile), tiles)
             results, largest, total = self.step(score, [results, largest, total], scores.scale, state)
             self._give_back(state[0])
         return results, total
@@ -86,23 +87,26 @@ class GroupKernel(FlashSoftmax):
         results += weights * values
         """
         memory, (results, largest, total) = self.memory, self.start(lines(self.columns) // 2)
-        products = emit(WarpgroupAccumulatorsOp(self._start_products(memory.pipeline_state(place(0)))))
-        weighed = self.weigh(self._score(products, scores, place(0), tiles), largest, total, scores.scale)
+        started, read = self._start_products(memory.pipeline_state(place(0))), scores.read(place(0))
+        products = emit(WarpgroupAccumulatorsOp(started))
+        weighed = self.weigh(self._score(products, read, scores, place(0), tiles), largest, total, scores.scale)
         largest, total, packed = weighed.largest, weighed.total, self._packed(weighed.weights)
         rest = tiles.count - 1
         for number in range(rest):
             tile, before = place(number + 1), memory.pipeline_state(place(number))
             started = self._start_products(memory.pipeline_state(tile))
-            results = self._start_values(results, packed, before)
+            results, read = self._start_values(results, packed, before), scores.read(tile)
             score = emit(WarpgroupAccumulatorsOp(started, self.group_shape.keys // _LINE))
-            added = self.weigh(self._score(score, scores, tile, tiles), largest, total, scores.scale)
+            added = self.weigh(self._score(score, read, scores, tile, tiles), largest, total, scores.scale)
             results = self.scaled(emit(WarpgroupAccumulatorsOp(results)), added.falls)
             self._give_back(before[0])
             largest, total, packed = added.largest, added.total, self._packed(added.weights)
         return emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
 
-    def _score(self, products: Value, scores: FlashScores, tile: Value, tiles: Range) -> Value:
-        return self.limited(scores.scores(products, tile), scores, tile, tiles)
+    def _score(
+        self, products: Value, read: Sequence[Sequence[Value]], scores: FlashScores, tile: Value, tiles: Range
+    ) -> Value:
+        return self.limited(scores.scores(products, tile, read), scores, tile, tiles)
 
     @kernel
     def _give_back(self, stage: Value) -> None:

@@ -65,6 +65,7 @@ _SHAPES = (
     GroupShape.of(1, 128, 2),
     GroupShape.of(2, 128, 2),
     GroupShape.of(3, 128, 2),
+    GroupShape.of(3, 64, 3),
     GroupShape.of(2, 64, 3),
     GroupShape.of(2, 128, 3, overlaps=True),
     GroupShape.of(2, 64, 4, overlaps=True),

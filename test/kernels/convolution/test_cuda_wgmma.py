@@ -36,6 +36,9 @@ KINDS = {
         Problem((1, 16, 12, 10), (72, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1), residual=True),
         "128x64s3",
     ),
+    "an odd number of channels": (Problem((2, 64, 9, 7), (75, 64, 3, 3), pre=(1,), post=(1,), residual=True), "64x64s3t"),
+    "channels in fours": (Problem((1, 16, 9, 7), (44, 16, 3, 3), residual=True), "64x64s3"),
+    "pairs of channels, a shared depth": (Problem((1, 144, 5, 7), (70, 144, 3, 3), residual=True), "64x64s3c2"),
     "pixels as rows": (Problem((3, 64, 5, 7), (64, 64, 1, 1), residual=True), "64x64s3"),
     "residuals ahead": (Problem((3, 64, 5, 7), (72, 64, 1, 1), residual=True), "64x64s3te2"),
     "residuals ahead of 3 x 3": (
