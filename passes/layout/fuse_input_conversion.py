@@ -33,9 +33,10 @@ class FuseInputConversionPass(RulePass):
     """Let convolutions, products, poolings and softmax read a float32 tensor that is rounded to halves for them.
 
     In a network of halves this is what the caller gives. A convolution or product does so where its factor is of
-    halves, in kernels that load its elements to registers; where copies of whole boxes by the device are so much faster
-    that they are worth a launch in front, by the estimates of `order_costs.py`, the rounding stays. Softmax and pooling
-    compute in float32 anyway, without the rounding. All readers must be such, as the launch stays otherwise.
+    halves, in kernels that load its elements to registers or lay them out for copies by the device; where copies of
+    whole boxes are so much faster that they are worth a launch in front, by the estimates of `order_costs.py`, the
+    rounding stays. Softmax and pooling compute in float32 anyway, without the rounding. All readers must be such, as
+    the launch stays otherwise.
 
     Before:
 
@@ -108,8 +109,9 @@ def _pays(reader: ConvolutionOp | MatmulOp, conversion: PointwiseOp, costs: Cost
     more = costs.moved(before) - costs.moved(after)
     if isinstance(reader, ConvolutionOp):
         plain, last = costs.convolution(reader)
-        copied = min(plain, costs.transposed(after) + last, costs.laid_out_rows(reader))
-        return plain + more <= costs.launched(before, after) + copied
+        rows = costs.laid_out_rows(reader)  # whose copy rounds
+        copied = min(plain, costs.transposed(after) + last, rows)
+        return min(plain, rows) + more <= costs.launched(before, after) + copied
     *batch, rows, columns = dims(reader.output.type)
     depth = dims(reader.lhs.type)[-2 if reader.transpose_lhs.value.data else -1]
     loaded, copied = costs.product_rates()

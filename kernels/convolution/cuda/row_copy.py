@@ -16,6 +16,7 @@ from itertools import product as places_of
 from math import prod
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
@@ -23,13 +24,13 @@ from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.layout import Layout, arranged
 from mlirt.dialects.symbolic import Dim, product
-from mlirt.dialects.tensor_types import byte_width, dims, element_of
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory, WindowShape
 from mlirt.kernels.lib.language import Value, build, builder, kernel
 from mlirt.kernels.lib.language.simt_words import Access, fragment, store_fragment
 from mlirt.kernels.lib.language.values import bool_of
-from mlirt.kernels.lib.language.words import constant, extent, is_inside, parallel, place, static_range
+from mlirt.kernels.lib.language.words import cast, constant, extent, is_inside, parallel, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
 
 _PIECE = 16  # bytes that positions of the window are multiples of
 _POWERS = tuple(2**k for k in range(8))
+
+
+def kind_of_rows(op: ConvolutionOp, lowering: Lowering) -> Kind | None:
+    """What matrix units do with the elements of a copy, which rounds float32 to the halves of the kernel."""
+    given, weights = element_of(op.input.type), element_of(op.kernel.type)
+    return Kind.of(weights if given == f32 and is_half(weights) else given, weights, lowering.target)
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ class RowCopy:
 
     @kernel
     def _make(self, op: ConvolutionOp, buffer: SSAValue) -> None:
-        k, sizes, element = builder(), dims(op.input.type), scalar_type(element_of(op.input.type))
+        k, sizes, element = builder(), dims(op.input.type), scalar_type(self.kind.element)
         zero, source, steps = constant(0, element), k.buffer(op.input), k.strides(op.input)
         target = k.memory(buffer, element)
         for loops in parallel(self.sizes[:-1]):
@@ -134,7 +141,7 @@ class RowCopy:
                     loaded = zero
                     if self._inside(at, sizes[2:]):
                         load = LoadOp(source, [loops[0], k.constant(channel), *at], steps)
-                        loaded = k.ready(k.value(load))
+                        loaded = cast(k.ready(k.value(load)), element_of(op.input.type), element)
                     values.append(loaded)
             values += [zero] * (self.channels - len(values))
             index = place(0)

@@ -12,8 +12,7 @@ from dataclasses import replace
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda import wgmma_rows
-from mlirt.kernels.convolution.cuda.row_copy import RowCopy
-from mlirt.kernels.convolution.cuda.wgmma import kind_of
+from mlirt.kernels.convolution.cuda.row_copy import RowCopy, kind_of_rows
 from mlirt.kernels.convolution.cuda.wgmma_planes import channels, has_planes, images_and_pixels, shape_of
 from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
@@ -31,7 +30,7 @@ PRIORITY = 19
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     """Microseconds that the copy and the convolution take, about, with each tile."""
-    kind, work = kind_of(op, lowering), _work(op, lowering)
+    kind, work = kind_of_rows(op, lowering), _work(op, lowering)
     rows = None if kind is None or work is None else RowCopy.of(op, kind)
     if rows is None:
         return {}
@@ -57,7 +56,7 @@ def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
+    kind, weights = kind_of_rows(op, lowering), lowering.known(op.kernel)
     assert kind is not None
     assert weights is not None
     rows = RowCopy.of(op, kind)

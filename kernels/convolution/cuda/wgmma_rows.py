@@ -12,12 +12,11 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.row_copy import RowCopy
+from mlirt.kernels.convolution.cuda.row_copy import RowCopy, kind_of_rows
 from mlirt.kernels.convolution.cuda.wgmma import (
     filters,
     images_of,
     is_within_reach,
-    kind_of,
     pads_with_zeros,
     pixels_of,
 )
@@ -48,7 +47,7 @@ MIN_PIXELS = 64
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     """Microseconds that the copy and the convolution take, about, with each tile."""
-    kind = kind_of(op, lowering)
+    kind = kind_of_rows(op, lowering)
     rows = None if kind is None else RowCopy.of(op, kind)
     if rows is None:
         return {}
@@ -72,7 +71,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """What there is to do; None where the tactic does not apply."""
-    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
+    kind, weights = kind_of_rows(op, lowering), lowering.known(op.kernel)
     if (
         kind is None
         or weights is None
@@ -105,7 +104,7 @@ def work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
+    kind, weights = kind_of_rows(op, lowering), lowering.known(op.kernel)
     assert kind is not None
     assert weights is not None
     rows = RowCopy.of(op, kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from contractions import DTYPES, TOLERANCE, Problem, channels_last_text, convolution_text
@@ -36,7 +38,10 @@ KINDS = {
         Problem((1, 16, 12, 10), (72, 16, 3, 2), (1, 2), (2, 1), pre=(1, 0), post=(2, 1), residual=True),
         "128x64s3",
     ),
-    "an odd number of channels": (Problem((2, 64, 9, 7), (75, 64, 3, 3), pre=(1,), post=(1,), residual=True), "64x64s3t"),
+    "an odd number of channels": (
+        Problem((2, 64, 9, 7), (75, 64, 3, 3), pre=(1,), post=(1,), residual=True),
+        "64x64s3t",
+    ),
     "channels in fours": (Problem((1, 16, 9, 7), (44, 16, 3, 3), residual=True), "64x64s3"),
     "pairs of channels, a shared depth": (Problem((1, 144, 5, 7), (70, 144, 3, 3), residual=True), "64x64s3c2"),
     "pixels as rows": (Problem((3, 64, 5, 7), (64, 64, 1, 1), residual=True), "64x64s3"),
@@ -111,11 +116,19 @@ FEW_CHANNELS = {
 @pytest.mark.parametrize("kind", FEW_CHANNELS)
 @pytest.mark.parametrize("last", [False, True])
 def test_few_channels_are_joined_along_rows(kind: str, last: bool) -> None:
+    check_rows(kind, (channels_last_text if last else convolution_text)(FEW_CHANNELS[kind], "f16"), np.float16)
+
+
+@pytest.mark.parametrize("kind", FEW_CHANNELS)
+def test_the_copy_of_rows_rounds_single_precision(kind: str) -> None:
+    check_rows(kind, convolution_text(FEW_CHANNELS[kind], "f16", "f32"), np.float32)
+
+
+def check_rows(kind: str, text: str, given_as: type[np.floating[Any]]) -> None:
     problem = FEW_CHANNELS[kind]
     rng = np.random.default_rng(0)
-    shapes = {"x": problem.input, "r": problem.output}
-    inputs = {name: rng.standard_normal(shape).astype(np.float16) for name, shape in shapes.items()}
-    text = (channels_last_text if last else convolution_text)(problem, "f16")
+    inputs = {"x": rng.standard_normal(problem.input).astype(given_as)}
+    inputs["r"] = rng.standard_normal(problem.output).astype(np.float16)
     text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_rows:64x32s3", stride', 1)
     module = check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
     assert "kernel.load_window" in ops(module)
