@@ -18,6 +18,7 @@ from mlirt.tools import rt_exec
 pytestmark = pytest.mark.gpu
 BOUND = "* Throughput may be bound by {} rather than GPU Compute and the GPU may be under-utilized."
 GRAPHS = "operations that are not permitted under CUDA graph capture mode."
+_TRIES = 3
 QUICK = ["--warmUp=50", "--duration=0", "--iterations=40", "--avgRuns=0"]
 Measured = Callable[..., str]
 
@@ -90,11 +91,17 @@ def test_advice_where_the_host_is_slow(measured: Measured) -> None:
 
 
 def test_advice_where_transfers_are_slow(measured: Measured) -> None:
-    """tensorrt-features.md#30.9: 64 MiB each way take longer than one pass over them; without them nothing is said."""
-    plan = activation_plan(1 << 24)
-    out = measured(plan)
-    for way in ("H2D Latency", "D2H Latency"):
-        assert "[W] " + BOUND.format(way) in out
+    """tensorrt-features.md#30.9: 64 MiB each way take longer than one pass over them; without them nothing is said.
+
+    Where another process uses the GPU, the pass may take longer than both: then it is measured again.
+    """
+    plan, said = activation_plan(1 << 24), ["[W] " + BOUND.format(way) for way in ("H2D Latency", "D2H Latency")]
+    for _ in range(_TRIES):
+        out = measured(plan)
+        if all(one in out for one in said):
+            break
+    for one in said:
+        assert one in out
     assert "Add --noDataTransfers flag to disable data transfers." in out
     assert "--noDataTransfers flag" not in measured(plan, "--noDataTransfers")
 
