@@ -23,6 +23,10 @@ def finished_result(op: AttentionOp, number: Value) -> Value:
 def finished_results(op: AttentionOp, numbers: Value) -> Value:
     """The same of the neighbouring results that a thread has."""
     element = element_of(op.output.type)
+
+    def rounded(number: Value) -> Value:
+        return finished_result(op, number)
+
     if op.epilogue is None:
-        return elementwise(lambda number: finished_result(op, number), element, numbers)
+        return elementwise(rounded, element, numbers)
     return finished_fragment(op.epilogue, [numbers], element, length(numbers))
