@@ -24,7 +24,7 @@ from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, shapes_for
 from mlirt.kernels.attention.cuda.flash_tiles import FlashTiles, loader
 from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
-from mlirt.kernels.lib.language import build
+from mlirt.kernels.lib.language import build, value_of
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -49,7 +49,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
     k = lowering.kernel("attention")
     thread = k.value(ThreadIdOp())
     thread.name_hint = "thread"
-    tile, batch = place_of(k, op, shape)
+    tile, batch = build(k, place_of, op, shape)
     tiles = FlashTiles.allocate(k, element, shape, depth, columns)
     flash = FlashKernel(k, shape, element, depth, columns, tiles, thread, bool(op.zero_masked.value.data))
     loaders = Loaders(
@@ -61,7 +61,7 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
     first.name_hint = "first_query"
     thread_query = k.add(k.add(first, flash.first_row), k.div(flash.lane, 4))
     scores = FlashScores(k, op, shape, heads.walks.extras, batch, thread_query, flash.lane)
-    results = build(k, flash.results, loaders, tile, range_of(k, op, shape, first), scores)
+    results = build(k, flash.results, loaders, tile, build(k, range_of, op, shape, value_of(first)), scores)
     build(k, ResultWriter(flash, op, heads.walks.out, lowering).write, results, first, batch, thread)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)

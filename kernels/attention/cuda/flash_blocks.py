@@ -8,7 +8,6 @@ from math import gcd
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.kernel.simt import BlockIdOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -16,8 +15,10 @@ from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 from mlirt.kernels.attention.cuda.flash_softmax import Range
 from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.walks import Walks
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import Value
+from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.simt_words import block_id
+from mlirt.kernels.lib.language.words import extent, floor_div, place
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _HEADS_TOGETHER = 16  # whose keys and values fit into the second-level cache
@@ -61,40 +62,44 @@ def heads_of(op: AttentionOp, lowering: Lowering) -> Heads:
     )
 
 
-def place_of(k: KernelBuilder, op: AttentionOp, shape: QueryTile) -> tuple[Value, list[SSAValue]]:
+@kernel
+def place_of(op: AttentionOp, shape: QueryTile) -> tuple[Value, list[SSAValue]]:
     """The tile of queries and the batch entry of a block: tiles of one head after each other, as they share its keys.
 
     With causal attention long tiles come first, those of a few heads, so that no block is left alone in the end.
     """
-    block = k.value(BlockIdOp(0))
-    block.name_hint = "block"
-    count, heads = k.size(ceil_div(op.queries, shape.queries)), product(op.batch)
+    block, count = block_id(), extent(ceil_div(op.queries, shape.queries))
     if op.last_key is None:
-        tile, head = k.rem(block, count), k.div(block, count)
+        tile, head = block % count, block // count
     else:
-        together = gcd(heads, _HEADS_TOGETHER) if isinstance(heads, int) else 1
-        group = k.mul(count, together)
-        within = k.rem(block, group)
-        tile = k.sub(k.sub(count, 1), k.div(within, together))
-        head = k.add(k.mul(k.div(block, group), together), k.rem(within, together))
+        together = _heads_together(op)
+        group = count * together
+        within = block % group
+        tile = count - 1 - within // together
+        head = block // group * together + within % together
     indices: list[SSAValue] = []
     for size in reversed(op.batch):
-        extent = k.size(size)
-        indices.append(k.rem(head, extent))
-        head = k.div(head, extent)
-    return tile, list(reversed(indices))
+        indices = [head % extent(size), *indices]
+        head = head // extent(size)
+    return tile, indices
 
 
-def range_of(k: KernelBuilder, op: AttentionOp, shape: QueryTile, first: SSAValue) -> Range:
+def _heads_together(op: AttentionOp) -> int:
+    heads = product(op.batch)
+    return gcd(heads, _HEADS_TOGETHER) if isinstance(heads, int) else 1
+
+
+@kernel
+def range_of(op: AttentionOp, shape: QueryTile, first: Value) -> Range:
     """How many tiles of keys are not fully masked for a block's queries, and how many of these need no mask."""
     keys, offset = op.keys, op.last_key_offset()
-    count, whole = k.size(ceil_div(keys, shape.keys)), k.size(keys // shape.keys)
+    count, whole = extent(ceil_div(keys, shape.keys)), extent(keys // shape.keys)
     if offset is None:
-        return Range(count, None if keys % shape.keys == 0 else whole)
-    last = k.add(first, k.size(offset + shape.queries))
-    seen = k.max(k.add(k.floor_div(k.sub(last, 1), shape.keys), 1), 0)
-    all_see = k.max(k.floor_div(k.add(first, k.size(offset + 1)), shape.keys), 0)
-    return Range(k.min(count, seen), k.min(whole, all_see))
+        return Range(count, None if is_multiple(keys, shape.keys) else whole)
+    last = first + extent(offset + shape.queries)
+    seen = max(floor_div(last - 1, shape.keys) + 1, 0)
+    all_see = max(floor_div(first + extent(offset + 1), shape.keys), 0)
+    return Range(place(min(count, seen)), place(min(whole, all_see)))
 
 
 def has_one_element(op: AttentionOp) -> bool:

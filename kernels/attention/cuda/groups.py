@@ -84,10 +84,10 @@ def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering)
     memory = GroupMemory(k, element, shape, (query, key, value))
     build(k, memory.initialise, value_of(thread))
     k.insert(BarrierOp())
-    tile, batch = place_of(k, op, shape)
+    tile, batch = build(k, place_of, op, shape)
     first = k.mul(tile, shape.queries)
     first.name_hint = "first_query"
-    tiles = range_of(k, op, shape, first)
+    tiles = build(k, range_of, op, shape, value_of(first))
     if op.last_key is not None:
         tiles = replace(tiles, count=k.max(tiles.count, 1))  # the first tile comes before the loop
     group = k.value(WarpValueOp(k.div(thread, WARPGROUP)))
