@@ -38,3 +38,10 @@ def _fence(builder: Any) -> Any:
 
 
 mbarrier_fence = word(types.void, [], _fence)
+
+
+def _async_fence(builder: Any) -> Any:
+    return ptx(builder, "fence.proxy.async.shared::cta;", [], [], memory=True)
+
+
+async_fence = word(types.void, [], _async_fence)

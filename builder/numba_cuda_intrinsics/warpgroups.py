@@ -47,6 +47,7 @@ def warpgroup_mma(
     left_by_depth: bool = False,
     right_by_depth: bool = False,
     left_step: int = _LINES,
+    right_step: int = _LINES,
 ) -> Any:
     """`word(accumulators, left, i, right, j)`: start to add a 64 x d and a d x `columns` tile's product, and commit it.
     """
@@ -61,7 +62,10 @@ def warpgroup_mma(
         values = unpack(builder, accumulators, count)
         tiles = [
             _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line, step)
-            for tile, at, by_depth, step in ((left, i, left_by_depth, left_step), (right, j, right_by_depth, _LINES))
+            for tile, at, by_depth, step in (
+                (left, i, left_by_depth, left_step),
+                (right, j, right_by_depth, right_step),
+            )
         ]
         return pack(builder, llvm_type(sum_type), _tied(builder, text, values, tiles))
 

@@ -192,7 +192,16 @@ class SharedBuffer(Buffer):
 
         super().__init__(name, np.zeros(extent * blocks, dtype), initialized=False)
         self.extent, self.first_block = extent, first_block
+        self.unfenced = np.zeros(extent * blocks, bool)
+        self.readers: Array | None = None
         self.track()
+
+    def write(self, access: Access, values: Array) -> None:
+        at = self.locate(access)
+        if self.readers is not None and self.readers[at].any():
+            raise RaceError(f"{access.where}: writes to %{self.name} while a matrix unit may still read it")
+        super().write(access, values)
+        self.unfenced[at] = True
 
     def locate(self, access: Access) -> Array:
         self._refuse_outside(access, (access.index < 0) | (access.index >= self.extent), self.extent)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.dialects.kernel.interpreter_memory import KernelError, RaceError, SharedBuffer, UninitializedReadError
+from mlirt.dialects.kernel.simt import MAX_THREADS
 
 if TYPE_CHECKING:
     import numpy as np
+    from xdsl.ir import OpResult
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -74,6 +76,7 @@ class Stages:
 
     def __init__(self) -> None:
         self.barriers: dict[tuple[SharedBuffer, int, int], Mbarrier] = {}
+        self.memories: dict[OpResult, SharedBuffer] = {}  # those of the blocks that run now
         self._readers: dict[SharedBuffer, Array] = {}
         self._coming: dict[SharedBuffer, Array] = {}
         self._products: dict[tuple[int, int], list[list[tuple[SharedBuffer, Array]]]] = defaultdict(list)
@@ -96,7 +99,7 @@ class Stages:
             raise RaceError(f"{where}: writes to %{memory.name} where nobody has waited for an earlier copy")
         coming[at] = True
         assert memory.initialized is not None
-        memory.initialized[at] = False
+        memory.initialized[at] = memory.unfenced[at] = False
         barrier.bring(_Arrival(memory, at, data))
 
     def see(self, barrier: Mbarrier) -> None:
@@ -115,9 +118,21 @@ class Stages:
         assert memory.initialized is not None
         if not memory.initialized[at].all():
             raise UninitializedReadError(f"{where}: reads what nobody has written to %{memory.name}, or waited for")
-        readers = self._readers.setdefault(memory, np.zeros(memory.data.size, np.int32))
+        if memory.unfenced[at].any():
+            raise RaceError(f"{where}: reads what threads have written to %{memory.name} without a fence between")
+        readers = memory.readers = self._readers.setdefault(memory, np.zeros(memory.data.size, np.int32))
         readers[at] += 1
         return memory.data[at]
+
+    def fence(self, block: Array, thread: Array) -> None:
+        """What these threads have written may be read by matrix units."""
+        import numpy as np
+
+        fenced = block * MAX_THREADS + thread
+        for memory in self.memories.values():
+            loose = np.flatnonzero(memory.unfenced)
+            writers, threads, _ = memory.writer[:, loose]
+            memory.unfenced[loose[np.isin(writers * MAX_THREADS + threads, fenced)]] = False
 
     def product(self, warpgroup: tuple[int, int], operands: list[tuple[SharedBuffer, Array]]) -> None:
         """A product of a warpgroup (block, number) reads these elements."""

@@ -181,7 +181,9 @@ def _new_memory(site: Site, type_: Any, name: str, first_block: int) -> Any:
 
     hint, blocks = site.op.results[0].name_hint, site.lanes.count // site.machine.block_size
     dtype = scalar_dtype(type_.get_element_type())
-    return SharedBuffer(hint or name, type_.get_shape()[0], dtype, first_block, blocks)
+    made = SharedBuffer(hint or name, type_.get_shape()[0], dtype, first_block, blocks)
+    site.machine.stages.memories[site.op.results[0]] = made
+    return made
 
 
 def shared_offsets(func: Operation) -> tuple[dict[SSAValue, int], int]:

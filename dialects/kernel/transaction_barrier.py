@@ -81,6 +81,26 @@ class MbarrierFenceOp(Instruction):
 
 
 @instruction
+class AsyncFenceOp(Instruction):
+    """Let matrix units and copies see what this thread has written to shared memory, once others have waited for it.
+
+    They read shared memory another way than threads do, which no barrier alone orders behind what threads write.
+
+    Example: `kernel.async_fence`
+    """
+
+    name = "kernel.async_fence"
+
+    effects = SYNCHRONIZES
+    is_asynchronous = True
+    cuda = Text("async_fence")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        site.machine.stages.fence(site.block, site.thread)
+
+
+@instruction
 class MbarrierExpectOp(_OnBarrier):
     """Arrive, and announce `bytes` that copies will bring before the phase can end.
 

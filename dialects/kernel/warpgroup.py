@@ -43,9 +43,9 @@ def _depth(x: Any) -> int:
     return x.line // byte_width(x.left.get_element_type())
 
 
-def _step(x: Any) -> int:
-    """Lines from one group to the next one."""
-    return GROUP_LINES if x.left_step is None else x.left_step
+def _is_apart(step: int | None, by_depth: bool) -> bool:
+    """Whether groups of lines can lie so many lines apart (None: side by side)."""
+    return step is None or (GROUP_LINES <= step <= _MAX_LINES and not by_depth)
 
 
 def _cutting(x: Any) -> Operation | None:
@@ -65,6 +65,7 @@ def _parameters(x: Any) -> str:
     chosen = "".join(f", {name}=True" for name in flags)
     chosen += f", line={x.line}" if x.line != LINE else ""
     chosen += f", left_step={x.left_step}" if x.left_step is not None else ""
+    chosen += f", right_step={x.right_step}" if x.right_step is not None else ""
     return f'"{x.kind}", {x.columns}{chosen}'
 
 
@@ -76,7 +77,7 @@ class WarpgroupMmaOp(Instruction):
     are rows of the left and columns of the right tile; with `left_by_depth` or `right_by_depth` (16-bit
     elements only) the tile is in pieces of d lines along the depth, one after the other, each of d rows or columns.
     Rows 8 i, .., 8 i + 7 of the left tile are the lines from number `left_step` i on, so that they may be pixels of a
-    larger image; then the left tile may start at any line.
+    larger image; then the left tile may start at any line. So may the right tile with a `right_step`, of its columns.
 
     Of tf32 the matrix unit cuts off the lower 13 bits, which makes each product smaller. So the tiles hold what tensor
     copies have rounded, and nothing else writes to their memory.
@@ -103,6 +104,7 @@ class WarpgroupMmaOp(Instruction):
     left_by_depth: UnitAttr | None = fields.attribute(converter=fields.unit, default=False)
     right_by_depth: UnitAttr | None = fields.attribute(converter=fields.unit, default=False)
     left_step: IntegerAttr | None = fields.attribute(converter=fields.number, default=None)
+    right_step: IntegerAttr | None = fields.attribute(converter=fields.number, default=None)
     result: OpResult = fields.result(VectorType, like="accumulator")
 
     syntax = "$kind $accumulator `,` $left `[` $left_index `]` `,` $right `[` $right_index `]`"
@@ -142,8 +144,13 @@ class WarpgroupMmaOp(Instruction):
         ),
         Rule(
             "`left_step` is from 8 to 1024, and not by depth",
-            lambda x: GROUP_LINES <= _step(x) <= _MAX_LINES and (x.left_step is None or not x.left_by_depth),
-            lambda x: f"no rows of lines along the depth can lie {_step(x)} lines apart",
+            lambda x: _is_apart(x.left_step, x.left_by_depth),
+            lambda x: f"no rows of lines along the depth can lie {x.left_step} lines apart",
+        ),
+        Rule(
+            "`right_step` is from 8 to 1024, and not by depth",
+            lambda x: _is_apart(x.right_step, x.right_by_depth),
+            lambda x: f"no columns of lines along the depth can lie {x.right_step} lines apart",
         ),
         Rule(
             "only copies that round to tf32 write to tiles of tf32",
@@ -165,8 +172,10 @@ class WarpgroupMmaOp(Instruction):
         left_by_depth: bool = False,
         right_by_depth: bool = False,
         left_step: int | None = None,
+        right_step: int | None = None,
     ) -> None:
-        self.fill(kind, accumulator, *left, *right, columns, line, left_by_depth, right_by_depth, left_step)
+        steps = left_step, right_step
+        self.fill(kind, accumulator, *left, *right, columns, line, left_by_depth, right_by_depth, *steps)
 
     @property
     def depth(self) -> int:
@@ -180,7 +189,8 @@ class WarpgroupMmaOp(Instruction):
         accumulators = x.accumulator.copy()
         for row in site.warpgroups:
             left, left_at = read_tile(site, row, (x.left, x.left_index), ROWS, x.left_by_depth, x.line, x.left_step)
-            right, right_at = read_tile(site, row, (x.right, x.right_index), x.columns, x.right_by_depth, x.line)
+            place = x.right, x.right_index
+            right, right_at = read_tile(site, row, place, x.columns, x.right_by_depth, x.line, x.right_step)
             product = widened(as_left(left, x.kind), x.kind) @ widened(right, x.kind).T
             accumulators[row : row + WARPGROUP] += product_of_rows(product).astype(accumulators.dtype)
             site.machine.stages.product(site.warpgroup(row), [left_at, right_at])

@@ -182,6 +182,7 @@ _CONVOLUTIONS = (
     Problem((9, 16, 57, 55), (200, 16, 1, 1), residual=True),
     Problem((9, 16, 28, 27), (200, 16, 3, 3), residual=True, pre=(1,), post=(1,)),
     Problem((8, 64, 64, 64), (64, 1, 3, 3), groups=64, pre=(1,), post=(1,)),
+    Problem((2, 16, 9, 40), (24, 16, 3, 3), residual=True, pre=(1,), post=(1,)),
     *PROBLEMS.values(),
 )
 

@@ -20,6 +20,7 @@ from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.dialects.kernel.tensor_copy import LoadBoxOp
 from mlirt.dialects.kernel.transaction_barrier import (
+    AsyncFenceOp,
     MbarrierArriveOp,
     MbarrierExpectOp,
     MbarrierFenceOp,
@@ -41,9 +42,9 @@ from mlirt.kernels.lib.language.simt_words import shared_memory
 from mlirt.kernels.lib.language.values import Index, Value
 
 __all__ = [
-    "Barrier", "Barriers", "SharedTile", "cluster_rank", "each_warpgroup", "fence_mbarriers", "launch_dependents",
-    "mbarriers", "remote_shared", "set_registers", "sync_cluster", "tma_load", "wait_dependency", "warp_uniform",
-    "wgmma", "wgmma_result", "wgmma_wait",
+    "Barrier", "Barriers", "SharedTile", "cluster_rank", "each_warpgroup", "fence_async", "fence_mbarriers",
+    "launch_dependents", "mbarriers", "remote_shared", "set_registers", "sync_cluster", "tma_load", "wait_dependency",
+    "warp_uniform", "wgmma", "wgmma_result", "wgmma_wait",
 ]  # fmt: skip
 
 
@@ -150,6 +151,11 @@ def fence_mbarriers() -> None:
     builder().insert(MbarrierFenceOp())
 
 
+def fence_async() -> None:
+    """Let matrix units see what this thread has written to shared memory, once others know of it."""
+    builder().insert(AsyncFenceOp())
+
+
 @dataclass(frozen=True)
 class SharedTile:
     """A tile in shared memory, which starts at an index; `mn_major` if neighbours along the sum are no neighbours."""
@@ -179,14 +185,17 @@ def wgmma(
     columns: int,
     line: int = LINE,
     step: int | None = None,
+    columns_step: int | None = None,
 ) -> Value:
     """Start accumulators + a @ b^T of 64 rows and so many columns in shared memory, and commit it as a group.
 
-    A row of a tile is a `line` of bytes; with a `step` groups of 8 lines of `a` are so many lines apart.
+    A row of a tile is a `line` of bytes; with a `step` groups of 8 lines of `a` are so many lines apart, with a
+    `columns_step` those of `b`.
     """
     left, right = ((one.memory, builder().index(one.index)) for one in (a, b))
     majors = {"left_by_depth": a.mn_major, "right_by_depth": b.mn_major}
-    return emit(WarpgroupMmaOp(kind, accumulators, left, right, columns, line=line, **majors, left_step=step))
+    steps = {"left_step": step, "right_step": columns_step}
+    return emit(WarpgroupMmaOp(kind, accumulators, left, right, columns, line=line, **majors, **steps))
 
 
 def wgmma_wait(pending: int) -> None:

@@ -39,6 +39,11 @@ _FILLED_ROWS = 0.5  # of what is multiplied, where rows of a few channels are fi
 _REMAINDERS = 1.2e8  # operations of a deconvolution of halves from planes to planes, whose results interleave
 _PLACES = 16  # sides of its tiles, in pixels of the input
 _MAX_STRIDE, _MAX_TAPS = 4, 128  # of such a deconvolution
+# Of convolutions of halves by warpgroups: operations in a microsecond where channels are innermost, and the part of
+# that where threads put them side by side; as the estimates of their tactics say.
+_REACHED, _PLANE_BOXES = 7.5e8, 0.8
+_BOX_RESULTS, _BOX_PIXELS = 64, 32  # output channels, and pixels of a row, that it multiplies at a time
+_MIN_BOX_CHANNELS, _SHARED_RESULTS = 16, 128  # of the input, and output channels that read a box together
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
 _MIN_RESULTS = 8  # of a group
@@ -95,7 +100,7 @@ class Costs:
         is_plain = op.groups.value.data == 1 and not op.transposed.value.data
         if not self.has_warpgroups or not is_plain or kernel > _HALF or starts % _WORD:
             return None
-        return (_RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS) * self.moved(of)
+        return self._runs(op) * self.moved(of)
 
     def _has_odd_rows(self, of: Attribute) -> bool:
         """Whether rows of halves or bytes begin anywhere in a sector."""
@@ -121,7 +126,7 @@ class Costs:
     def convolution(self, op: ConvolutionOp) -> tuple[float, float]:
         """A convolution on plain tensors, and with channels last."""
         element, (traffic, work) = byte_width(element_of(op.kernel.type)), self._traffic_and_work(op)
-        last, plain = self._rates(op).get(element, _SLOWEST)
+        _, plain = self._rates(op).get(element, _SLOWEST)
         is_depthwise = op.groups.value.data > 1 and dims(op.kernel.type)[1] == 1
         if is_depthwise:  # vectors along the channels, or single elements along the rows
             return 2 * traffic, 1.2 * traffic
@@ -129,14 +134,53 @@ class Costs:
             is_large = self.number(element_count(op.output.type)) >= _LARGE_RESULT
             rows = self.launched(op.input.type, op.input.type) if is_large and self._is_plain_half(op) else 0.0
             return traffic + work / plain + self._planes_of_few(op), traffic + work / plain + rows
+        plain, last = self._by_matrix_units(op)
+        return plain - self.saved_by_planes(op), last
+
+    def _by_matrix_units(self, op: ConvolutionOp) -> tuple[float, float]:
+        """The same of one that is not depthwise, and has lines of channels where they lie innermost."""
+        element, (traffic, work) = byte_width(element_of(op.kernel.type)), self._traffic_and_work(op)
+        last, plain = self._rates(op).get(element, _SLOWEST)
         depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
         filled = depth / (-(-depth // _DEPTH) * _DEPTH)
-        return traffic + work / plain - self.saved_by_planes(op), traffic + work / (last * filled)
+        return traffic + work / plain, traffic + work / (last * filled)
 
     def saved_by_planes(self, op: ConvolutionOp) -> float:
-        """What a deconvolution saves that reads planes and writes planes: no launch reorders its input, and threads
-        write the results of all remainders of a row side by side.
+        """What a convolution of halves saves that reads planes and writes planes where no launch reorders its input,
+        against one on plain tensors as any other.
         """
+        if op.transposed.value.data:
+            return self._saved_by_interleaving(op)
+        more = self._more_from_planes(op)
+        if more is None:
+            return 0.0
+        plain, last = self._by_matrix_units(op)
+        return max(0.0, plain - last - more)
+
+    def _more_from_planes(self, op: ConvolutionOp) -> float | None:
+        """What warpgroups take more for a convolution whose threads put channels side by side, and that writes runs of
+        planes, than for one that reads channels innermost and writes them; None where there is no such kernel.
+        """
+        rows, (channels, *sizes) = self.number(dims(op.output.type)[1]), dims(op.kernel.type)[1:]
+        width = self.number(dims(op.output.type)[-1])
+        fits = self._is_plain_half(op) and is_constant_like(op.kernel) and len(sizes) in (2, 3)
+        large = self.number(channels) >= _MIN_BOX_CHANNELS and rows >= _MIN_RESULTS and width >= _BOX_PIXELS
+        if not fits or not large or element_of(op.input.type) != element_of(op.kernel.type):
+            return None
+        parts = (rows, _BOX_RESULTS), (width, _BOX_PIXELS)
+        filled = prod(one / (-(-one // each) * each) for one, each in parts)
+        slower = self._traffic_and_work(op)[1] / _REACHED * (1 / (_PLANE_BOXES * filled) - 1)
+        again = (-(-rows // _SHARED_RESULTS) - 1) * self.moved(op.input.type)
+        return slower + again + self._runs(op) * self.moved(op.output.type)
+
+    def _runs(self, op: ConvolutionOp) -> float:
+        """What runs of planes cost on top of moving them."""
+        of = op.output.type
+        starts = self.number(product(dims(of)[2:])) * byte_width(element_of(of))
+        return _RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
+
+    def _saved_by_interleaving(self, op: ConvolutionOp) -> float:
+        """What a deconvolution saves whose threads write the results of all remainders of a row side by side."""
         is_half, strides = byte_width(element_of(op.kernel.type)) == _HALF, [stride for stride, _, _, _ in op.spatial()]
         is_plain = is_half and self.has_warpgroups and op.groups.value.data == 1 and is_constant_like(op.kernel)
         sizes = [*dims(op.output.type)[1:], *dims(op.input.type)[2:]]
@@ -158,9 +202,7 @@ class Costs:
         is_lost = self._has_odd_rows(of) and not self._is_kept(of) and not op.transposed.value.data
         if not self.has_warpgroups or not is_lost:
             return 0.0
-        starts = self.number(product(dims(of)[2:])) * byte_width(element_of(of))
-        runs = _RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
-        return (runs if self._is_plain_half(op) else _LOST_LONG_PARTS) * self.moved(of)
+        return (self._runs(op) if self._is_plain_half(op) else _LOST_LONG_PARTS) * self.moved(of)
 
     def _is_plain_half(self, op: ConvolutionOp) -> bool:
         """Whether an op is a convolution of halves in one group, on a device with warpgroups."""

@@ -11,6 +11,7 @@
 // CHECK-NEXT:   kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<12288xf16, "shared">, memref<4xi64, "shared">
 // CHECK-NEXT:   kernel.load_window %w[%i, %i, %i, %i] offsets[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [128, 64], swizzle = 128, spatial = 2>, memref<12288xf16, "shared">, memref<4xi64, "shared">
 // CHECK-NEXT:   kernel.mbarrier_wait %full[%i] parity %i : memref<4xi64, "shared">
+// CHECK-NEXT:   kernel.async_fence
 // CHECK-NEXT:   kernel.mbarrier_arrive %full[%i] : memref<4xi64, "shared">
 kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !kernel.tensor_map<f16, [128, 64], swizzle = 128, spatial = 2>) attributes {block_size = 160 : i64, cluster = 2 : i64, dependent_launch} {
   %i = arith.constant 0 : index
@@ -22,6 +23,7 @@ kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !k
   kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<12288xf16, "shared">, memref<4xi64, "shared">
   kernel.load_window %w[%i, %i, %i, %i] offsets [%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [128, 64], swizzle = 128, spatial = 2>, memref<12288xf16, "shared">, memref<4xi64, "shared">
   kernel.mbarrier_wait %full[%i] parity %i : memref<4xi64, "shared">
+  kernel.async_fence
   kernel.mbarrier_arrive %full[%i] : memref<4xi64, "shared">
   kernel.return
 }
@@ -32,7 +34,7 @@ kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !k
 // CHECK-NEXT:   %g = kernel.warp_value %i : index
 // CHECK-NEXT:   %c = kernel.fill_fragment %z : f32 -> vector<64xf32>
 // CHECK-NEXT:   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 128 : i64, right_by_depth} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
-// CHECK-NEXT:   %next = kernel.warpgroup_mma f16 %d, %tiles[%i], %tiles[%i] {columns = 128 : i64, left_step = 10 : i64} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
+// CHECK-NEXT:   %next = kernel.warpgroup_mma f16 %d, %tiles[%i], %tiles[%i] {columns = 128 : i64, left_step = 10 : i64, right_step = 12 : i64} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
 // CHECK-NEXT:   kernel.warpgroup_wait {pending = 1 : i64}
 // CHECK-NEXT:   %s = kernel.warpgroup_accumulators %next : vector<64xf32> -> vector<64xf32>
 // CHECK-NEXT:   %r = kernel.join_columns %s {width = 8 : i64} : vector<64xf32> -> vector<64xf32>
@@ -53,7 +55,7 @@ kernel.func @warpgroups(%x: memref<?xf16>) attributes {block_size = 128 : i64} {
   %g = kernel.warp_value %i : index
   %c = kernel.fill_fragment %z : f32 -> vector<64xf32>
   %d = kernel.warpgroup_mma f16 %c, %tiles[%i], %tiles[%i] {columns = 128 : i64, right_by_depth} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
-  %next = kernel.warpgroup_mma f16 %d, %tiles[%i], %tiles[%i] {columns = 128 : i64, left_step = 10 : i64} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
+  %next = kernel.warpgroup_mma f16 %d, %tiles[%i], %tiles[%i] {columns = 128 : i64, left_step = 10 : i64, right_step = 12 : i64} : vector<64xf32>, memref<12288xf16, "shared">, memref<12288xf16, "shared"> -> vector<64xf32>
   kernel.warpgroup_wait {pending = 1 : i64}
   %s = kernel.warpgroup_accumulators %next : vector<64xf32> -> vector<64xf32>
   %r = kernel.join_columns %s {width = 8 : i64} : vector<64xf32> -> vector<64xf32>

@@ -2,37 +2,37 @@
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda arch=sm_80}' --split-input-file | filecheck %s --check-prefix OLD
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda features=tf32}' --split-input-file | filecheck %s --check-prefix TF32
 
-// Large images are copied to channels last in front of convolutions; what stands between follows. The last convolution
+// Large images with short rows are copied to channels last in front of convolutions; what stands between follows. The last convolution
 // writes its results as the caller wants them.
 // Without warpgroups convolutions read plain images.
 // CHECK-LABEL: @between
 // OLD-LABEL: @between
 // OLD-NOT: fused.reformat
 // OLD: func.return
-func.func @between(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16> {
-  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
-  // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
-  // CHECK: [[B:%.*]] = fused.pointwise [[A]] {{.*}} -> tensor<8x64x56x56xf16, #trt.dims<["8", "64", "56", "56"], order = [0, 2, 3, 1]>>
-  // CHECK: [[C:%.*]] = fused.convolution [[B]], %k {{.*}} -> tensor<8x64x56x56xf16> {
+func.func @between(%x: tensor<64x64x28x28xf16>) -> tensor<64x64x28x28xf16> {
+  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<64x64x28x28xf16>) -> tensor<64x64x28x28xf16, #trt.dims<["64", "64", "28", "28"], order = [0, 2, 3, 1]>>
+  // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<64x64x28x28xf16, #trt.dims<["64", "64", "28", "28"], order = [0, 2, 3, 1]>>
+  // CHECK: [[B:%.*]] = fused.pointwise [[A]] {{.*}} -> tensor<64x64x28x28xf16, #trt.dims<["64", "64", "28", "28"], order = [0, 2, 3, 1]>>
+  // CHECK: [[C:%.*]] = fused.convolution [[B]], %k {{.*}} -> tensor<64x64x28x28xf16> {
   // CHECK-NOT: fused.reformat
   // CHECK: func.return [[C]]
   %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
-  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<64x64x28x28xf16>, tensor<64x64x3x3xf16>) -> tensor<64x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %b = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x64x56x56xf16> {
+  %b = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<64x64x28x28xf16>) -> tensor<64x64x28x28xf16> {
   ^bb0(%0: f16):
     %1 = arith.negf %0 : f16
     fused.yield %1 : f16
   }
-  %c = fused.convolution %b, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %c = fused.convolution %b, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<64x64x28x28xf16>, tensor<64x64x3x3xf16>) -> tensor<64x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  func.return %c : tensor<8x64x56x56xf16>
+  func.return %c : tensor<64x64x28x28xf16>
 }
 
 // -----
@@ -69,63 +69,63 @@ func.func @stem(%x: tensor<8x3x224x224xf16>) -> tensor<8x64x1x1xf16> {
 
 // Fifty channels do not fill their vectors: the copy has rows of fifty-six.
 // CHECK-LABEL: @gaps
-func.func @gaps(%x: tensor<8x50x56x56xf16>) -> tensor<8x64x1x1xf16> {
-  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<8x50x56x56xf16>) -> tensor<8x50x56x56xf16, #trt.dims<["8", "50", "56", "56"], order = [0, 2, 3, 1], row = 56>>
+func.func @gaps(%x: tensor<32x50x28x28xf16>) -> tensor<32x64x1x1xf16> {
+  // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<32x50x28x28xf16>) -> tensor<32x50x28x28xf16, #trt.dims<["32", "50", "28", "28"], order = [0, 2, 3, 1], row = 56>>
   // CHECK: fused.convolution [[IN]], %k
   %k = trt.constant {value = dense<0.5> : tensor<64x50x3x3xf16>} : tensor<64x50x3x3xf16>
-  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x50x56x56xf16>, tensor<64x50x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x50x28x28xf16>, tensor<64x50x3x3xf16>) -> tensor<32x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
   %k2 = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
-  %b = fused.convolution %a, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %b = fused.convolution %a, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x64x28x28xf16>, tensor<64x64x3x3xf16>) -> tensor<32x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
   // CHECK: fused.reduction
   // CHECK-NOT: fused.reformat
-  %m = fused.reduction max(%b) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["56", "56"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  %m = fused.reduction max(%b) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["28", "28"]>} : (tensor<32x64x28x28xf16>) -> tensor<32x64x1x1xf16> {
   ^bb0(%e: f16):
     fused.yield %e : f16
   } {
   ^bb0(%e: f16):
     fused.yield %e : f16
   }
-  func.return %m : tensor<8x64x1x1xf16>
+  func.return %m : tensor<32x64x1x1xf16>
 }
 
 // -----
 
 // Parts are joined along the channels where they lie; the part that comes from elsewhere is copied into the result.
 // CHECK-LABEL: @joined
-func.func @joined(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+func.func @joined(%x: tensor<32x64x28x28xf16>) -> tensor<32x64x1x1xf16> {
   // CHECK: [[IN:%.*]] = fused.reformat %x
   // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k
-  // CHECK: fused.concat [[A]], [[IN]] {{.*}} -> tensor<8x128x56x56xf16, #trt.dims<["8", "128", "56", "56"], order = [0, 2, 3, 1]>>
+  // CHECK: fused.concat [[A]], [[IN]] {{.*}} -> tensor<32x128x28x28xf16, #trt.dims<["32", "128", "28", "28"], order = [0, 2, 3, 1]>>
   // CHECK-NOT: fused.reformat
   %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
-  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x64x28x28xf16>, tensor<64x64x3x3xf16>) -> tensor<32x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %j = fused.concat %a, %x {axis = 1 : i64, fused.in_place = [true, false]} : (tensor<8x64x56x56xf16>, tensor<8x64x56x56xf16>) -> tensor<8x128x56x56xf16>
+  %j = fused.concat %a, %x {axis = 1 : i64, fused.in_place = [true, false]} : (tensor<32x64x28x28xf16>, tensor<32x64x28x28xf16>) -> tensor<32x128x28x28xf16>
   %k2 = trt.constant {value = dense<0.5> : tensor<64x128x3x3xf16>} : tensor<64x128x3x3xf16>
-  %b = fused.convolution %j, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x128x56x56xf16>, tensor<64x128x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %b = fused.convolution %j, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x128x28x28xf16>, tensor<64x128x3x3xf16>) -> tensor<32x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %m = fused.reduction max(%b) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["56", "56"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  %m = fused.reduction max(%b) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["28", "28"]>} : (tensor<32x64x28x28xf16>) -> tensor<32x64x1x1xf16> {
   ^bb0(%e: f16):
     fused.yield %e : f16
   } {
   ^bb0(%e: f16):
     fused.yield %e : f16
   }
-  func.return %m : tensor<8x64x1x1xf16>
+  func.return %m : tensor<32x64x1x1xf16>
 }
 
 // -----
@@ -173,53 +173,53 @@ func.func @elementwise(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf32> {
 // Both halves of a tensor are joined with what is made of the second one: the whole tensor lies in the result, the second
 // half is read where it lies, and so is what another convolution reads.
 // CHECK-LABEL: @partial_stages
-func.func @partial_stages(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+func.func @partial_stages(%x: tensor<32x64x28x28xf16>) -> tensor<32x64x1x1xf16> {
   // CHECK: [[A:%.*]] = fused.convolution
   // CHECK: [[H:%.*]] = fused.pointwise [[A]] {{.*}}fused.shown
   // CHECK: [[B:%.*]] = fused.convolution [[H]], %k2
   // CHECK: fused.concat [[A]], [[B]] {{.*}}fused.in_place = [true, true]
   // CHECK: fused.convolution [[B]], %k2
   %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
-  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x64x28x28xf16>, tensor<64x64x3x3xf16>) -> tensor<32x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %l = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x32x56x56xf16> {
+  %l = fused.pointwise %a {access = [#fused.access<["d0", "d1", "d2", "d3"]>]} : (tensor<32x64x28x28xf16>) -> tensor<32x32x28x28xf16> {
   ^bb0(%0: f16):
     fused.yield %0 : f16
   }
-  %r = fused.pointwise %a {access = [#fused.access<["d0", "d1 + 32", "d2", "d3"]>]} : (tensor<8x64x56x56xf16>) -> tensor<8x32x56x56xf16> {
+  %r = fused.pointwise %a {access = [#fused.access<["d0", "d1 + 32", "d2", "d3"]>]} : (tensor<32x64x28x28xf16>) -> tensor<32x32x28x28xf16> {
   ^bb0(%0: f16):
     fused.yield %0 : f16
   }
   %k2 = trt.constant {value = dense<0.5> : tensor<32x32x3x3xf16>} : tensor<32x32x3x3xf16>
-  %b = fused.convolution %r, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x32x56x56xf16>, tensor<32x32x3x3xf16>) -> tensor<8x32x56x56xf16> {
+  %b = fused.convolution %r, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x32x28x28xf16>, tensor<32x32x3x3xf16>) -> tensor<32x32x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %j = fused.concat %l, %r, %b {axis = 1 : i64} : (tensor<8x32x56x56xf16>, tensor<8x32x56x56xf16>, tensor<8x32x56x56xf16>) -> tensor<8x96x56x56xf16>
-  %d = fused.convolution %b, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x32x56x56xf16>, tensor<32x32x3x3xf16>) -> tensor<8x32x56x56xf16> {
+  %j = fused.concat %l, %r, %b {axis = 1 : i64} : (tensor<32x32x28x28xf16>, tensor<32x32x28x28xf16>, tensor<32x32x28x28xf16>) -> tensor<32x96x28x28xf16>
+  %d = fused.convolution %b, %k2 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x32x28x28xf16>, tensor<32x32x3x3xf16>) -> tensor<32x32x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
   %k3 = trt.constant {value = dense<0.5> : tensor<32x96x3x3xf16>} : tensor<32x96x3x3xf16>
-  %e = fused.convolution %j, %k3 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x96x56x56xf16>, tensor<32x96x3x3xf16>) -> tensor<8x32x56x56xf16> {
+  %e = fused.convolution %j, %k3 {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<32x96x28x28xf16>, tensor<32x96x3x3xf16>) -> tensor<32x32x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %o = fused.concat %d, %e {axis = 1 : i64, fused.in_place = [true, true]} : (tensor<8x32x56x56xf16>, tensor<8x32x56x56xf16>) -> tensor<8x64x56x56xf16>
-  %m = fused.reduction max(%o) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["56", "56"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x1x1xf16> {
+  %o = fused.concat %d, %e {axis = 1 : i64, fused.in_place = [true, true]} : (tensor<32x32x28x28xf16>, tensor<32x32x28x28xf16>) -> tensor<32x64x28x28xf16>
+  %m = fused.reduction max(%o) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], reduced = #trt.dims<["28", "28"]>} : (tensor<32x64x28x28xf16>) -> tensor<32x64x1x1xf16> {
   ^bb0(%e1: f16):
     fused.yield %e1 : f16
   } {
   ^bb0(%e1: f16):
     fused.yield %e1 : f16
   }
-  func.return %m : tensor<8x64x1x1xf16>
+  func.return %m : tensor<32x64x1x1xf16>
 }
 
 // -----
@@ -293,6 +293,22 @@ func.func @narrow_groups_of_floats(%x: tensor<8x64x56x56xf32>) -> tensor<8x64x56
     fused.yield %acc : f32
   }
   func.return %a : tensor<8x64x56x56xf32>
+}
+
+// -----
+
+// Convolutions of halves whose rows are long read planes and write planes: no launch reorders tensors around them.
+// CHECK-LABEL: @long_rows
+// CHECK-NOT: fused.reformat
+// CHECK: func.return
+func.func @long_rows(%x: tensor<16x64x128x128xf16>) -> tensor<16x128x126x126xf16> {
+  %k = trt.constant {value = dense<0.5> : tensor<128x64x3x3xf16>} : tensor<128x64x3x3xf16>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<16x64x128x128xf16>, tensor<128x64x3x3xf16>) -> tensor<16x128x126x126xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %a : tensor<16x128x126x126xf16>
 }
 
 // -----
@@ -401,21 +417,21 @@ func.func @deconvolution_between(%x: tensor<8x64x64x64xf16>) -> tensor<8x64x128x
 
 // Poolings of windows that lie inside of the input read channels that are innermost, and write planes.
 // CHECK-LABEL: @pooled_to_planes
-// CHECK: fused.convolution {{.*}} -> tensor<8x64x56x56xf16, {{.*}}order = [0, 2, 3, 1]>>
-// CHECK: fused.window {{.*}} -> tensor<8x64x28x28xf16> {
+// CHECK: fused.convolution {{.*}} -> tensor<64x64x28x28xf16, {{.*}}order = [0, 2, 3, 1]>>
+// CHECK: fused.window {{.*}} -> tensor<64x64x14x14xf16> {
 // CHECK-NOT: fused.reformat
 // CHECK: func.return
-func.func @pooled_to_planes(%x: tensor<8x64x56x56xf16>) -> tensor<8x64x28x28xf16> {
+func.func @pooled_to_planes(%x: tensor<64x64x28x28xf16>) -> tensor<64x64x14x14xf16> {
   %k = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>
-  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<8x64x56x56xf16>, tensor<64x64x3x3xf16>) -> tensor<8x64x56x56xf16> {
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<64x64x28x28xf16>, tensor<64x64x3x3xf16>) -> tensor<64x64x28x28xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  %p = fused.window max %a {window = array<i64: 2, 2>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<8x64x56x56xf16>) -> tensor<8x64x28x28xf16> {
+  %p = fused.window max %a {window = array<i64: 2, 2>, stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = #trt.dims<["0", "0"]>, post_padding = #trt.dims<["0", "0"]>} : (tensor<64x64x28x28xf16>) -> tensor<64x64x14x14xf16> {
   ^bb0(%acc: f32):
     %h = arith.truncf %acc : f32 to f16
     fused.yield %h : f16
   }
-  func.return %p : tensor<8x64x28x28xf16>
+  func.return %p : tensor<64x64x14x14xf16>
 }

@@ -1,0 +1,186 @@
+"""Convolutions on Hopper GPUs from planes to planes of channels by warpgroups, in one launch.
+
+Threads read planes and write lines of channels to shared memory, where the matrix unit finds the pixels of all
+positions of a window (`warpgroups/plane_box_product.py`): no launch puts channels innermost before, and none makes
+planes behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.epilogue import accumulator_type
+from mlirt.dialects.kernel.matrix_unit import MmaKind
+from mlirt.dialects.kernel.warpgroup import LINE, ROWS
+from mlirt.dialects.layout import arranged, vector_width
+from mlirt.dialects.symbolic import ceil_div, product
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.convolution.cuda.wgmma import is_depthwise, kind_of, pads_with_zeros
+from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
+from mlirt.kernels.lib.cuda.warpgroups.plane_box_product import PlaneBoxProduct, Planes
+from mlirt.kernels.lib.cuda.warpgroups.plane_box_tile import PlaneBoxTile, PlaneBoxWork
+from mlirt.kernels.lib.cuda.warpgroups.plane_boxes import PlaneAxis, PlaneBox
+from mlirt.kernels.lib.cuda.warpgroups.plane_results import PlaneResults
+from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
+    ResultShape,
+    RowEpilogue,
+    is_pointwise,
+    large_extras,
+    scalar_operations,
+)
+from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory, MatrixSource
+from mlirt.kernels.lib.tactics.lowering import Lowering
+from mlirt.kernels.lib.tile import worth_measuring
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
+
+OPS = (ConvolutionOp,)
+TARGETS = frozenset({"cuda"})
+PRIORITY = 18
+
+_HALVES = frozenset({MmaKind.F16, MmaKind.BF16})
+_MIN_CHANNELS, _MIN_RESULTS = 16, 8
+_MIN_PIXELS = 32  # of a row: a tile has whole rows of so many
+_WIDTHS, _HEIGHTS, _STAGES, _KEPT = (32, 64, 128, 256), (8, 4, 2, 1), (2, 1), (8, 6, 4, 3, 2)
+_TOGETHER = 2  # neighbouring pixels of a channel that are read at once, where rows are aligned for it
+_MAX_COST_RATIO, _MAX_MEASURED = 1.6, 6  # from the cheapest, and tiles that are worth a measurement
+
+
+@dataclass(frozen=True)
+class PlaneConvolution:
+    """A convolution of planes: how its windows walk along depth, height and width (images have a depth of one)."""
+
+    op: ConvolutionOp
+    kind: Kind
+    axes: tuple[PlaneAxis, PlaneAxis, PlaneAxis]
+    channels: int
+    rows: int
+    lowering: Lowering
+
+    @property
+    def together(self) -> int:
+        """Neighbouring pixels that are read at once."""
+        place, width = self.lowering.placements[self.op.input], byte_width(self.kind.element)
+        steps = [step * width for step in place.strides[:-1]]
+        return vector_width(_TOGETHER * width, place.offset, self.axes[-1].length * width, *steps) // width
+
+    def box(self, tile: PlaneBoxTile) -> PlaneBox:
+        return PlaneBox(*self.axes[1:], tile.height, tile.columns, self.together)
+
+    def fits(self, tile: PlaneBoxTile) -> bool:
+        """Whether a tile can do it."""
+        return tile.is_whole and tile.shared_bytes(self.box(tile).lines) <= self.lowering.target.gpu.shared_bytes
+
+    def work(self, tile: PlaneBoxTile) -> PlaneBoxWork:
+        """What there is to do with a tile."""
+        op, box, known = self.op, self.box(tile), typical_values(self.lowering.block)
+        deep, down, across = self.axes
+        pixels = (ceil_div(down.results, tile.height), ceil_div(across.results, tile.columns))
+        depth = tile.line // byte_width(self.kind.element)
+        return PlaneBoxWork(
+            typical(product([dims(op.output.type)[0], deep.results, *pixels]), known),
+            -(-self.rows // tile.rows),
+            -(-self.channels // depth) * deep.taps,
+            box.taps,
+            box.rows * box.runs * box.together,
+            box.together,
+            scalar_operations(op),
+            typical(stored_bytes(op.input.type) + (1 + large_extras(op)) * stored_bytes(op.output.type), known),
+            device=self.lowering.target.gpu,
+        )
+
+    def tiles(self) -> Iterator[PlaneBoxTile]:
+        """Those that fit, with as many places as fit for boxes, then for weights."""
+        for rows in (ROWS, 2 * ROWS):
+            for width in _WIDTHS:
+                for height in _HEIGHTS:
+                    for line in (LINE, LINE // 2):
+                        plain = PlaneBoxTile(rows, width, height, line, _STAGES[0], _KEPT[0])
+                        every = (replace(plain, stages=stages, kept=kept) for stages in _STAGES for kept in _KEPT)
+                        found = next(filter(self.fits, every), None)
+                        if found is not None:
+                            yield found
+
+
+def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
+    """Microseconds that a convolution takes, about, with each tile."""
+    found = _problem(op, lowering)
+    if found is None:
+        return {}
+    runs = runs_cost(op, lowering)
+    costs = ((found.work(tile).microseconds(tile) + runs, tile.name) for tile in found.tiles())
+    return worth_measuring(costs, _MAX_COST_RATIO, _MAX_MEASURED)
+
+
+def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
+    found, tile = _problem(op, lowering), PlaneBoxTile.named(lowering.choice(op))
+    if found is None:
+        return False
+    if tile is None:
+        tile = min(found.tiles(), key=lambda one: found.work(one).microseconds(one), default=None)
+    if tile is None or not found.fits(tile):
+        return False
+    _build(found, tile)
+    return True
+
+
+def _problem(op: ConvolutionOp, lowering: Lowering) -> PlaneConvolution | None:
+    """What there is to do; None where the tactic does not apply."""
+    kind, weights = kind_of(op, lowering), lowering.known(op.kernel)
+    if kind is None or kind.mma not in _HALVES or weights is None or element_of(op.input.type) != kind.element:
+        return None
+    if accumulator_type(op.epilogue) != kind.accumulator_type or not is_pointwise(op) or not pads_with_zeros(op):
+        return None
+    if op.transposed.value.data or op.groups.value.data != 1 or is_depthwise(op) or rank(op.input.type) not in (4, 5):
+        return None
+    steps = [lowering.placements[value].strides for value in (op.input, op.output)]
+    if any(one[-1] != 1 for one in steps):
+        return None
+    rows, channels = weights.shape[:2]
+    width = typical(dims(op.output.type)[-1], typical_values(lowering.block))
+    if channels < _MIN_CHANNELS or rows < _MIN_RESULTS or width < _MIN_PIXELS:
+        return None
+    lengths, results = dims(op.input.type)[2:], dims(op.output.type)[2:]
+    axes = [
+        PlaneAxis(length, result, taps, stride, dilation, pre)
+        for length, result, taps, (stride, dilation, pre, _) in zip(
+            lengths, results, weights.shape[2:], op.spatial(), strict=True
+        )
+    ]
+    deep, down, across = [*[PlaneAxis(1, 1, 1)] * (3 - len(axes)), *axes]
+    return PlaneConvolution(op, kind, (deep, down, across), channels, rows, lowering)
+
+
+def _build(found: PlaneConvolution, tile: PlaneBoxTile) -> None:
+    op, lowering, kind = found.op, found.lowering, replace(found.kind, line=tile.line)
+    k, last = lowering.kernel("convolution"), rank(op.output.type) - 1
+    epilogue = RowEpilogue(k, op, ResultShape((0, *range(2, last)), (1,), (last,)), lowering)
+    place, (images, _, *spatial) = lowering.placements[op.input], dims(op.output.type)
+    deep, height = [*[1] * (3 - len(spatial)), *spatial][:2]
+    results = PlaneResults(
+        k, epilogue, (tile.rows, tile.height, tile.columns), (images, deep, height), (found.rows, spatial[-1])
+    )
+    image, channel, *others = place.strides[:-1]
+    steps = (image, channel, *[0] * (2 - len(others)), *others)
+    planes = Planes(k.buffer(op.input), steps, images, found.channels, found.axes[0])
+    packed = lowering.packed(op.kernel, partial(packed_by_slabs, kind.depth))
+    buffer, shape = lowering.placements.new_weight(packed, "packed"), packed.array.shape
+    memory = MappedMemory(buffer, kind.element, 0, shape, (shape[1], 1))
+    weights = MatrixSource(k, memory, tile.rows, (), by_depth=False, known=True, line=tile.line)
+    PlaneBoxProduct(k, tile, found.box(tile), planes, found.rows, kind, weights, results).build(op)
+
+
+def packed_by_slabs(depth: int, weights: Array) -> Array:
+    """`[output channel, slabs of channels x taps along the depth x other taps x channels]`."""
+    taps = weights if weights.ndim == 5 else weights[:, :, None]
+    return arranged(taps, "n (b d) z y x", "n (b z y x d)", d=depth)
+
+
+__all__ = ["estimates", "lower"]

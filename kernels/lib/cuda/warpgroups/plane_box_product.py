@@ -1,0 +1,299 @@
+"""Convolutions of planes by warpgroups: threads bring pixels to shared memory with their channels side by side.
+
+Output channels are rows of the product and pixels its columns, so that results are runs of planes. A block takes tile
+after tile:
+
+    warp           has the weights of each position of the window copied to a ring of stages
+    other warps    read planes and write the lines of a box, one for each slab of channels, to another ring
+    warpgroups     multiply, for each position of the window, its weights with the lines some further in the same box
+
+Matrix units see what threads have written behind a fence of each, and the arrival of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARP
+from mlirt.dialects.kernel.warpgroup import GROUP_LINES, LINE, ROWS, WARPGROUP
+from mlirt.dialects.symbolic import Dim, minimum, product
+from mlirt.dialects.symbolic import ceil_div as dim_ceil_div
+from mlirt.dialects.tensor_types import byte_width
+from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.cuda.warpgroups.group_product import fits_narrow
+from mlirt.kernels.lib.cuda.warpgroups.group_sizes import Work
+from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
+from mlirt.kernels.lib.cuda.warpgroups.pipeline import leads_warpgroup
+from mlirt.kernels.lib.cuda.warpgroups.plane_box_tile import CONSUMERS, FILLERS, LOADED, PIECE, PRODUCERS, PlaneBoxTile
+from mlirt.kernels.lib.cuda.warpgroups.plane_boxes import PlaneAxis, PlaneBox
+from mlirt.kernels.lib.cuda.warpgroups.plane_results import PlaneResults
+from mlirt.kernels.lib.cuda.warpgroups.sources import MatrixSource, Slot
+from mlirt.kernels.lib.language import Index, Value, build, kernel
+from mlirt.kernels.lib.language.hopper_words import (
+    SharedTile,
+    each_warpgroup,
+    fence_async,
+    fence_mbarriers,
+    launch_dependents,
+    mbarriers,
+    wait_dependency,
+    warp_uniform,
+    wgmma,
+    wgmma_result,
+    wgmma_wait,
+)
+from mlirt.kernels.lib.language.simt_words import (
+    Access,
+    block_id,
+    count_where,
+    element_at,
+    fragment,
+    grid_size,
+    load_fragment,
+    shared_memory,
+    store_fragment,
+    sync_threads,
+    thread_id,
+    zeros,
+)
+from mlirt.kernels.lib.language.words import ceil_div, extent, is_inside, place, size, split, static_range
+
+
+@dataclass(frozen=True)
+class Planes:
+    """The input of a convolution: elements from a pointer on, with the steps of image, channel, depth and row."""
+
+    pointer: SSAValue
+    steps: tuple[Dim, Dim, Dim, Dim]
+    images: Dim
+    channels: int
+    deep: PlaneAxis
+
+
+class PlaneBoxProduct:
+    """One kernel. A box, or slab, has some channels of one plane along the depth of a window."""
+
+    def __init__(
+        self,
+        k: KernelBuilder,
+        tile: PlaneBoxTile,
+        box: PlaneBox,
+        planes: Planes,
+        rows: int,
+        kind: Kind,
+        weights: MatrixSource,
+        results: PlaneResults,
+    ) -> None:
+        self.k, self.tile, self.box, self.planes, self.kind = k, tile, box, planes, kind
+        self.weights, self.results = weights, results
+        self.depth = tile.line // byte_width(kind.element)
+        self.slabs = -(-planes.channels // self.depth) * planes.deep.taps
+        self.places = (
+            planes.images,
+            planes.deep.results,
+            dim_ceil_div(box.down.results, tile.height),
+            dim_ceil_div(box.across.results, tile.columns),
+            -(-rows // tile.rows),
+        )
+        self.tiles = product(self.places)
+        self.stage, self.kept = box.lines * self.depth, tile.rows * self.depth
+
+    def build(self, layer: Operation) -> None:
+        """Write the kernel and launch it before `layer`."""
+        k = self.k
+        build(k, self._kernel)
+        k.function.attributes["dependent_launch"] = UnitAttr()
+        k.function.attributes["architecture"] = StringAttr(k.lowering.target.arch)
+        if fits_narrow(k, layer, self.tiles * self.box.lines * self.depth):
+            k.function.attributes["index_bits"] = IntegerAttr(32, i64)
+        blocks = minimum(self.tiles, k.lowering.target.gpu.processors)
+        k.finish(layer, grid=(blocks, 1, 1), block=[(CONSUMERS + PRODUCERS) * WARPGROUP])
+
+    @kernel
+    def _kernel(self) -> None:
+        tile, thread = self.tile, thread_id()
+        boxes = shared_memory("boxes", tile.stages * self.stage, self.kind.element, MAX_ALIGNMENT)
+        weights = shared_memory("weights", tile.kept * self.kept, self.kind.element, MAX_ALIGNMENT)
+        full, empty = mbarriers("full", tile.stages), mbarriers("empty", tile.stages)
+        ready, free = mbarriers("ready", tile.kept), mbarriers("free", tile.kept)
+        if thread == 0:
+            for stage in range(tile.stages):
+                full[stage].init(FILLERS)
+                empty[stage].init(CONSUMERS)
+            for stage in range(tile.kept):
+                ready[stage].init(1)
+                free[stage].init(CONSUMERS)
+            fence_mbarriers()
+        sync_threads()
+        launch_dependents()
+
+        block, blocks = block_id(), grid_size()
+        count = ceil_div(size("tiles", self.tiles) - block, blocks)
+        group = warp_uniform(thread // WARPGROUP)
+        if group >= CONSUMERS:
+            producer = thread - CONSUMERS * WARPGROUP
+            warp = warp_uniform(producer // WARP)
+            with each_warpgroup(threads=WARP):
+                stage, parity = place(0), place(1)
+                if warp == 0:
+                    if producer == 0:
+                        for i in range(count):
+                            self.weights.start_tile(self.k, place(self._part(block + i * blocks) * tile.rows), [])
+                            for step in range(self.slabs * self.box.taps):
+                                free[stage].wait(parity)
+                                ready[stage].expect(tile.kept_bytes)
+                                slot = Slot(weights, stage * self.kept, ready.memory, self.k.index(stage))
+                                self.weights.load(self.k, step, slot)
+                                stage, parity = _advance(stage, parity, tile.kept)
+                else:
+                    wait_dependency()
+                    for i in range(count):
+                        image, deep, y, x, _ = split(block + i * blocks, self.places)
+                        for slab in range(self.slabs):
+                            empty[stage].wait(parity)
+                            channel, z = slab // self.planes.deep.taps, slab % self.planes.deep.taps
+                            at = self._corner(deep, y, x, z)
+                            self._fill(boxes, stage * self.stage, producer - WARP, image, channel * self.depth, at)
+                            fence_async()
+                            full[stage].arrive()
+                            stage, parity = _advance(stage, parity, tile.stages)
+        else:
+            wait_dependency()
+            with each_warpgroup():
+                stage, parity, kept, turn = place(0), place(0), place(0), place(0)
+                leads = leads_warpgroup(thread)
+                own, first = group % tile.across, group // tile.across * tile.own_height
+                for i in range(count):
+                    totals = [
+                        zeros(self.kind.accumulator_type, tile.columns // 2) for _ in static_range(tile.own_height)
+                    ]
+                    for slab in range(self.slabs):
+                        full[stage].wait(parity)
+                        previous = kept
+                        for tap in range(self.box.taps):
+                            ready[kept].wait(turn)
+                            a = SharedTile(weights, kept * self.kept + own * (ROWS * self.depth))
+                            line = self._line(first, tap)
+                            further = self.box.down.stride * self.box.pitch
+                            totals = [
+                                self._add(
+                                    totals[row],
+                                    a,
+                                    SharedTile(boxes, stage * self.stage + (line + row * further) * self.depth),
+                                )
+                                for row in static_range(tile.own_height)
+                            ]
+                            wgmma_wait(pending=tile.own_height)
+                            if leads and tap > 0:
+                                free[previous].arrive()
+                            previous = kept
+                            kept, turn = _advance(kept, turn, tile.kept)
+                        wgmma_wait(pending=0)
+                        if leads:
+                            free[previous].arrive()
+                            empty[stage].arrive()
+                        stage, parity = _advance(stage, parity, tile.stages)
+                    image, deep, y, x, part = split(block + i * blocks, self.places)
+                    for row in static_range(tile.own_height):
+                        total = wgmma_result(totals[row])
+                        here = [image, deep, y * tile.height + first + row]
+                        work = Work(place(part * tile.rows), place(x * tile.columns), place(0))
+                        self.results.write(total, thread, own, work, here)
+
+    @kernel
+    def _part(self, number: Value) -> Value:
+        """Which part of the output channels a tile has."""
+        return split(number, self.places)[-1]
+
+    def _add(self, total: Value, a: SharedTile, b: SharedTile) -> Value:
+        columns, line = self.tile.columns, self.tile.line
+        return wgmma(self.kind.mma, total, a, b, columns, line, columns_step=GROUP_LINES)
+
+    @kernel
+    def _line(self, row: Value, tap: Value) -> Value:
+        """The line of the first pixel of a row of the tile at a position of the window."""
+        box, across = self.box, self.box.across
+        down, along = tap // across.taps, tap % across.taps * across.dilation + box.lead
+        line = (row * box.down.stride + down * box.down.dilation) * box.pitch
+        if across.stride == 1:
+            return line + along
+        return line + along % across.stride * box.part + along // across.stride
+
+    @kernel
+    def _corner(self, deep: Value, y: Value, x: Value, z: Value) -> list[Value]:
+        """The first pixel of a box: may be before that of the image."""
+        box, axis = self.box, self.planes.deep
+        return [
+            deep * axis.stride + z * axis.dilation - axis.pre,
+            y * (self.tile.height * box.down.stride) - box.down.pre,
+            x * (self.tile.columns * box.across.stride) - (box.across.pre + box.lead),
+        ]
+
+    @kernel
+    def _fill(
+        self, boxes: Value, start: Value, thread: Value, image: Value, channel: Value, at: Sequence[Value]
+    ) -> None:
+        """Lines of a slab of channels from one on; zeros outside of the image, and behind the last channel."""
+        box, pieces = self.box, self.depth // PIECE
+        places, each = pieces * box.rows * box.runs, LOADED * FILLERS
+        for step in range(-(-places // each)):
+            numbers = [step * each + part * FILLERS + thread for part in static_range(LOADED)]
+            loaded = [self._load(number, image, channel, at, places % each == 0) for number in numbers]
+            for part in static_range(LOADED):
+                piece, row, run = split(numbers[part], (pieces, box.rows, box.runs))
+                exists = True if places % each == 0 else numbers[part] < places
+                for pixel in static_range(box.together):
+                    line = self._line_of(row, run * box.together + pixel)
+                    values = fragment([element_at(one, pixel) for one in loaded[part]])
+                    index = start + line * self.depth + self._swizzled(piece, line) * PIECE
+                    store_fragment(
+                        values, boxes, index, Access(static_range(PIECE), valid=count_where(exists, PIECE), wide=True)
+                    )
+
+    @kernel
+    def _line_of(self, row: Value, pixel: Value) -> Value:
+        """The line of a pixel of a row of the box."""
+        stride, line = self.box.across.stride, row * self.box.pitch
+        if stride == 1:
+            return line + pixel
+        return line + pixel % stride * self.box.part + pixel // stride
+
+    @kernel
+    def _swizzled(self, piece: Value, line: Value) -> Value:
+        """Where a piece of 16 bytes lies in its line."""
+        return piece ^ (line % 8 if self.tile.line == LINE else line // 2 % 4)
+
+    @kernel
+    def _load(self, number: Value, image: Value, channel: Value, at: Sequence[Value], whole: bool) -> list[Value]:
+        """Neighbouring pixels of the channels of a place of a box."""
+        box, planes = self.box, self.planes
+        piece, row, run = split(number, (self.depth // PIECE, box.rows, box.runs))
+        z, y, x = at[0], at[1] + row, at[2] + run * box.together
+        inside = is_inside(y, extent(box.down.length)) and is_inside(x, extent(box.across.length))
+        if planes.deep.taps > 1 or planes.deep.pre > 0 or planes.deep.results != 1:
+            inside = inside and is_inside(z, extent(planes.deep.length))
+        if not whole:
+            inside = inside and number < self.depth // PIECE * box.rows * box.runs
+        first = channel + piece * PIECE
+        images, channels, depths, rows = (self.k.size(step) for step in planes.steps)
+        index = image * images + first * channels + z * depths + y * rows + x
+        found = list[Value]()
+        for own in static_range(PIECE):
+            exists = inside if planes.channels % self.depth == 0 else inside and first + own < planes.channels
+            access = Access(static_range(box.together), valid=count_where(exists, box.together), wide=True)
+            found.append(load_fragment(planes.pointer, index + channels * own, access))
+        return found
+
+
+@kernel
+def _advance(stage: Index, parity: Index, count: int) -> tuple[Index, Index]:
+    """The stage after this one; behind the last one comes the first one with the other parity."""
+    wraps = stage == count - 1
+    return 0 if wraps else stage + 1, 1 - parity if wraps else parity
+
+
+__all__ = ["PlaneBoxProduct", "Planes"]
