@@ -251,13 +251,16 @@ def test_convolutions_from_planes_to_planes_by_warps(choice: str) -> None:
 
 
 PLANE_BOXES = {
-    "128x2x128l128s2k4": Problem((5, 64, 128, 128), (128, 64, 3, 3), residual=True),
+    "128x2x128l128s2k10": Problem((5, 64, 128, 128), (128, 64, 3, 3), residual=True),
+    "64x2x128l128s2k4": Problem((5, 64, 61, 128), (64, 64, 4, 4), (2,), pre=(1,), transposed=True, residual=True),
+    "128x2x64l128s1k4": Problem((2, 72, 30, 65), (72, 136, 4, 4), (2,), pre=(1,), post=(1,), transposed=True),
+    "64x2x32l64s2k4": Problem((2, 16, 3, 9, 33), (16, 40, 3, 2, 5), (2, 3, 4), pre=(1, 0, 2), transposed=True),
     "128x2x64l128s2k4": Problem((3, 72, 57, 66), (136, 72, 3, 3), pre=(1,), post=(1,)),
-    "128x4x64l64s2k3": Problem((3, 40, 31, 61), (100, 40, 3, 2), pre=(1,), post=(1,), residual=True),
+    "128x4x64l64s2k5": Problem((3, 40, 31, 61), (100, 40, 3, 2), pre=(1,), post=(1,), residual=True),
     "64x4x128l64s2k4": Problem((2, 32, 5, 40, 130), (64, 32, 3, 3, 3), pre=(1,), post=(1,)),
     "64x2x256l64s2k8": Problem((5, 16, 61, 257), (17, 16, 1, 5), pre=(0, 2), post=(0, 2)),
     "64x8x32l64s2k4": Problem((5, 24, 45, 83), (64, 24, 3, 3), (2,), pre=(1,), post=(1,)),
-    "64x16x32l64s1k2": Problem((2, 64, 61, 47), (40, 64, 3, 3), dilation=(2, 3), pre=(2, 5), post=(1, 4)),
+    "64x16x32l64s1k4": Problem((2, 64, 61, 47), (40, 64, 3, 3), dilation=(2, 3), pre=(2, 5), post=(1, 4)),
 }
 
 

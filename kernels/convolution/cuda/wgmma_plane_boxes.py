@@ -1,4 +1,4 @@
-"""Convolutions on Hopper GPUs from planes to planes of channels by warpgroups, in one launch.
+"""Convolutions and deconvolutions on Hopper GPUs from planes to planes of channels by warpgroups, in one launch.
 
 Threads read planes and write lines of channels to shared memory, where the matrix unit finds the pixels of all
 positions of a window (`warpgroups/plane_box_product.py`): no launch puts channels innermost before, and none makes
@@ -7,7 +7,7 @@ planes behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -48,14 +48,19 @@ PRIORITY = 18
 _HALVES = frozenset({MmaKind.F16, MmaKind.BF16})
 _MIN_CHANNELS, _MIN_RESULTS = 16, 8
 _MIN_PIXELS = 32  # of a row: a tile has whole rows of so many
-_WIDTHS, _HEIGHTS, _STAGES, _KEPT = (32, 64, 128, 256), (8, 4, 2, 1), (2, 1), (8, 6, 4, 3, 2)
+_WIDTHS, _HEIGHTS, _STAGES, _KEPT = (32, 64, 128, 256), (8, 4, 2, 1), (2, 1), (10, 8, 6, 4)
+_APART = (1, 2, 4)  # results of a pixel in a row, of a deconvolution: what a thread writes is aligned then
 _TOGETHER = 2  # neighbouring pixels of a channel that are read at once, where rows are aligned for it
+_PIECE = 16  # bytes of the widest access
 _MAX_COST_RATIO, _MAX_MEASURED = 1.6, 6  # from the cheapest, and tiles that are worth a measurement
 
 
 @dataclass(frozen=True)
 class PlaneConvolution:
-    """A convolution of planes: how its windows walk along depth, height and width (images have a depth of one)."""
+    """A convolution of planes: how its windows walk along depth, height and width (images have a depth of one).
+
+    `rows` are output channels. Of a deconvolution the windows are those of the remainders of the result's position.
+    """
 
     op: ConvolutionOp
     kind: Kind
@@ -71,26 +76,38 @@ class PlaneConvolution:
         steps = [step * width for step in place.strides[:-1]]
         return vector_width(_TOGETHER * width, place.offset, self.axes[-1].length * width, *steps) // width
 
+    @property
+    def written(self) -> int:
+        """Neighbouring results of a row that are written at once."""
+        output = self.op.output
+        place, width = self.lowering.placements[output], byte_width(element_of(output.type))
+        steps = [step * width for step in place.strides[:-1]]
+        most = min(_PIECE, PlaneResults.width(self.axes[-1].apart) * width)
+        return vector_width(most, place.offset, dims(output.type)[-1] * width, *steps) // width
+
     def box(self, tile: PlaneBoxTile) -> PlaneBox:
         return PlaneBox(*self.axes[1:], tile.height, tile.columns, self.together)
 
     def fits(self, tile: PlaneBoxTile) -> bool:
         """Whether a tile can do it."""
-        return tile.is_whole and tile.shared_bytes(self.box(tile).lines) <= self.lowering.target.gpu.shared_bytes
+        apart, lines = self.axes[-1].apart, self.box(tile).lines
+        return tile.is_whole(apart) and tile.shared_bytes(lines, apart) <= self.lowering.target.gpu.shared_bytes
 
     def work(self, tile: PlaneBoxTile) -> PlaneBoxWork:
         """What there is to do with a tile."""
         op, box, known = self.op, self.box(tile), typical_values(self.lowering.block)
         deep, down, across = self.axes
-        pixels = (ceil_div(down.results, tile.height), ceil_div(across.results, tile.columns))
+        pixels = (ceil_div(down.places, tile.height), ceil_div(across.places, tile.columns))
         depth = tile.line // byte_width(self.kind.element)
         return PlaneBoxWork(
-            typical(product([dims(op.output.type)[0], deep.results, *pixels]), known),
-            -(-self.rows // tile.rows),
+            typical(product([dims(op.output.type)[0], deep.places, *pixels]), known),
+            deep.apart * down.apart * -(-self.rows // tile.rows),
             -(-self.channels // depth) * deep.taps,
             box.taps,
+            across.apart,
             box.rows * box.runs * box.together,
             box.together,
+            self.written,
             scalar_operations(op),
             typical(stored_bytes(op.input.type) + (1 + large_extras(op)) * stored_bytes(op.output.type), known),
             device=self.lowering.target.gpu,
@@ -138,49 +155,83 @@ def _problem(op: ConvolutionOp, lowering: Lowering) -> PlaneConvolution | None:
         return None
     if accumulator_type(op.epilogue) != kind.accumulator_type or not is_pointwise(op) or not pads_with_zeros(op):
         return None
-    if op.transposed.value.data or op.groups.value.data != 1 or is_depthwise(op) or rank(op.input.type) not in (4, 5):
+    if op.groups.value.data != 1 or is_depthwise(op) or rank(op.input.type) not in (4, 5):
         return None
     steps = [lowering.placements[value].strides for value in (op.input, op.output)]
-    if any(one[-1] != 1 for one in steps):
+    axes = _axes(op, weights.shape[2:])
+    if any(one[-1] != 1 for one in steps) or axes is None:
         return None
-    rows, channels = weights.shape[:2]
-    width = typical(dims(op.output.type)[-1], typical_values(lowering.block))
+    flips = op.transposed.value.data
+    rows, channels = weights.shape[:2][:: -1 if flips else 1]
+    width = typical(axes[-1].places, typical_values(lowering.block))
     if channels < _MIN_CHANNELS or rows < _MIN_RESULTS or width < _MIN_PIXELS:
         return None
-    lengths, results = dims(op.input.type)[2:], dims(op.output.type)[2:]
-    axes = [
-        PlaneAxis(length, result, taps, stride, dilation, pre)
-        for length, result, taps, (stride, dilation, pre, _) in zip(
-            lengths, results, weights.shape[2:], op.spatial(), strict=True
-        )
-    ]
+    return PlaneConvolution(op, kind, axes, channels, rows, lowering)
+
+
+def _axes(op: ConvolutionOp, window: Sequence[int]) -> tuple[PlaneAxis, PlaneAxis, PlaneAxis] | None:
+    """How windows walk along depth, height and width; None for deconvolutions that no windows are known of."""
+    axes, flips = list[PlaneAxis](), op.transposed.value.data
+    sizes = zip(dims(op.input.type)[2:], dims(op.output.type)[2:], window, op.spatial(), strict=True)
+    for length, result, taps, (stride, dilation, pre, _) in sizes:
+        if flips and dilation != 1:
+            return None
+        if flips:
+            axes.append(PlaneAxis.of_deconvolution(length, result, taps, stride, pre))
+        else:
+            axes.append(PlaneAxis(length, result, taps, stride, dilation, pre))
     deep, down, across = [*[PlaneAxis(1, 1, 1)] * (3 - len(axes)), *axes]
-    return PlaneConvolution(op, kind, (deep, down, across), channels, rows, lowering)
+    return (deep, down, across) if across.apart in _APART else None
 
 
 def _build(found: PlaneConvolution, tile: PlaneBoxTile) -> None:
     op, lowering, kind = found.op, found.lowering, replace(found.kind, line=tile.line)
     k, last = lowering.kernel("convolution"), rank(op.output.type) - 1
-    epilogue = RowEpilogue(k, op, ResultShape((0, *range(2, last)), (1,), (last,)), lowering)
+    apart = (found.axes[0].apart, found.axes[1].apart, found.axes[2].apart)
+    shape, width = ResultShape((0, *range(2, last)), (1,), (last,)), PlaneResults.width(apart[-1])
+    epilogue = RowEpilogue(k, op, shape, lowering, width)
     place, (images, _, *spatial) = lowering.placements[op.input], dims(op.output.type)
     deep, height = [*[1] * (3 - len(spatial)), *spatial][:2]
-    results = PlaneResults(
-        k, epilogue, (tile.rows, tile.height, tile.columns), (images, deep, height), (found.rows, spatial[-1])
-    )
+    own, sizes = (tile.rows, tile.height, tile.columns), (found.rows, spatial[-1])
+    results = PlaneResults(k, epilogue, own, (images, deep, height), sizes, apart)
     image, channel, *others = place.strides[:-1]
     steps = (image, channel, *[0] * (2 - len(others)), *others)
     planes = Planes(k.buffer(op.input), steps, images, found.channels, found.axes[0])
-    packed = lowering.packed(op.kernel, partial(packed_by_slabs, kind.depth))
+    flips = bool(op.transposed.value.data)
+    packed = lowering.packed(op.kernel, partial(_packed, found.axes, tile.rows, kind.depth, flips))
     buffer, shape = lowering.placements.new_weight(packed, "packed"), packed.array.shape
     memory = MappedMemory(buffer, kind.element, 0, shape, (shape[1], 1))
-    weights = MatrixSource(k, memory, tile.rows, (), by_depth=False, known=True, line=tile.line)
+    weights = MatrixSource(k, memory, ROWS * apart[-1], (), by_depth=False, known=True, line=tile.line)
     PlaneBoxProduct(k, tile, found.box(tile), planes, found.rows, kind, weights, results).build(op)
 
 
-def packed_by_slabs(depth: int, weights: Array) -> Array:
-    """`[output channel, slabs of channels x taps along the depth x other taps x channels]`."""
+def _packed(axes: Sequence[PlaneAxis], rows: int, depth: int, flips: bool, weights: Array) -> Array:
+    """`[remainder of depth, of height, part of the output channels, remainder of width, output channel of the part,
+    slabs of channels x taps along the depth x other taps x channels]`, of which all but the last are one dimension.
+
+    The output channels are filled up with zeros to whole tiles of `rows`.
+    """
+    import numpy as np
+
     taps = weights if weights.ndim == 5 else weights[:, :, None]
-    return arranged(taps, "n (b d) z y x", "n (b z y x d)", d=depth)
+    every = [_of_remainder(axes, at, taps) if flips else taps for at in np.ndindex(*(axis.apart for axis in axes))]
+    padding = [(0, -every[0].shape[0] % rows), *[(0, 0)] * 4]
+    whole = np.concatenate([np.pad(one, padding) for one in every])
+    lines = "(rz ry rx p n) (b d) z y x", "(rz ry p rx n) (b z y x d)"
+    z, y, x = (axis.apart for axis in axes)
+    return arranged(whole, *lines, rz=z, ry=y, rx=x, n=ROWS, d=depth)
+
+
+def _of_remainder(axes: Sequence[PlaneAxis], remainders: Sequence[int], kernel: Array) -> Array:
+    """`[output channel, channel, taps..]` of results with a remainder of each axis, from a deconvolution's kernel."""
+    import numpy as np
+
+    found = np.zeros((*kernel.shape[1::-1], *(axis.taps for axis in axes)), kernel.dtype)
+    for tap in np.ndindex(*found.shape[2:]):
+        source = [axis.source(*each) for axis, *each in zip(axes, remainders, tap, strict=True)]
+        if all(one < size for one, size in zip(source, kernel.shape[2:], strict=True)):
+            found[(..., *tap)] = kernel[(..., *source)].T
+    return found
 
 
 __all__ = ["estimates", "lower"]

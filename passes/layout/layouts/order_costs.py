@@ -9,6 +9,7 @@ from math import prod
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_float, stored_bytes
 from mlirt.dialects.typical_sizes import typical
@@ -43,6 +44,8 @@ _MAX_STRIDE, _MAX_TAPS = 4, 128  # of such a deconvolution
 # that where threads put them side by side; as the estimates of their tactics say.
 _REACHED, _PLANE_BOXES = 7.5e8, 0.8
 _BOX_RESULTS, _BOX_PIXELS = 64, 32  # output channels, and pixels of a row, that it multiplies at a time
+_STORES = 8.4e5  # stores of its threads in a microsecond, of warps that write to eight channels at once
+_APART = (1, 2, 4)  # strides of a deconvolution along rows
 _MIN_BOX_CHANNELS, _SHARED_RESULTS = 16, 128  # of the input, and output channels that read a box together
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
 _SLOWEST = (0.3e8, 0.2e8)
@@ -149,28 +152,34 @@ class Costs:
         """What a convolution of halves saves that reads planes and writes planes where no launch reorders its input,
         against one on plain tensors as any other.
         """
-        if op.transposed.value.data:
-            return self._saved_by_interleaving(op)
-        more = self._more_from_planes(op)
+        more, interleaving = self._more_from_planes(op), self._saved_by_interleaving(op)
         if more is None:
-            return 0.0
+            return interleaving
         plain, last = self._by_matrix_units(op)
-        return max(0.0, plain - last - more)
+        return max(interleaving, plain - last - more)
 
     def _more_from_planes(self, op: ConvolutionOp) -> float | None:
         """What warpgroups take more for a convolution whose threads put channels side by side, and that writes runs of
         planes, than for one that reads channels innermost and writes them; None where there is no such kernel.
         """
-        rows, (channels, *sizes) = self.number(dims(op.output.type)[1]), dims(op.kernel.type)[1:]
-        width = self.number(dims(op.output.type)[-1])
-        fits = self._is_plain_half(op) and is_constant_like(op.kernel) and len(sizes) in (2, 3)
-        large = self.number(channels) >= _MIN_BOX_CHANNELS and rows >= _MIN_RESULTS and width >= _BOX_PIXELS
+        window, spatial, flips = dims(op.kernel.type)[2:], op.spatial(), op.transposed.value.data
+        rows, channels = self.number(dims(op.output.type)[1]), self.number(dims(op.input.type)[1])
+        apart = [stride if flips else 1 for stride, _, _, _ in spatial]
+        length = self.number(dims(op.output.type)[-1])
+        width = -(-length // apart[-1])
+        fits = self._are_halves(op) and is_constant_like(op.kernel) and len(spatial) in (2, 3)
+        fits = fits and apart[-1] in _APART and not (flips and any(dilation != 1 for _, dilation, _, _ in spatial))
+        large = channels >= _MIN_BOX_CHANNELS and rows >= _MIN_RESULTS and width >= _BOX_PIXELS
         if not fits or not large or element_of(op.input.type) != element_of(op.kernel.type):
             return None
-        parts = (rows, _BOX_RESULTS), (width, _BOX_PIXELS)
+        parts = [(rows, _BOX_RESULTS), (width, _BOX_PIXELS)]
+        parts += [(self.number(taps), each) for taps, each in zip(window, apart, strict=True)]
         filled = prod(one / (-(-one // each) * each) for one, each in parts)
-        slower = self._traffic_and_work(op)[1] / _REACHED * (1 / (_PLANE_BOXES * filled) - 1)
-        again = (-(-rows // _SHARED_RESULTS) - 1) * self.moved(op.input.type)
+        _, work = self._traffic_and_work(op)
+        together = vector_width(MAX_ACCESS_BYTES // _HALF if apart[-1] == 1 else 2 * apart[-1], length)
+        stored = self.number(element_count(op.output.type)) / (together * _STORES)
+        slower = max(work / (_REACHED * _PLANE_BOXES * filled), stored) - work / _REACHED
+        again = (prod(apart[:-1]) * -(-rows // _SHARED_RESULTS) - 1) * self.moved(op.input.type)
         return slower + again + self._runs(op) * self.moved(op.output.type)
 
     def _runs(self, op: ConvolutionOp) -> float:
@@ -180,7 +189,9 @@ class Costs:
         return _RUNS if starts % MAX_ACCESS_BYTES == 0 else _PARTED_RUNS
 
     def _saved_by_interleaving(self, op: ConvolutionOp) -> float:
-        """What a deconvolution saves whose threads write the results of all remainders of a row side by side."""
+        """What a deconvolution saves whose threads write the results of all remainders of a row side by side by way of
+        shared memory.
+        """
         is_half, strides = byte_width(element_of(op.kernel.type)) == _HALF, [stride for stride, _, _, _ in op.spatial()]
         is_plain = is_half and self.has_warpgroups and op.groups.value.data == 1 and is_constant_like(op.kernel)
         sizes = [*dims(op.output.type)[1:], *dims(op.input.type)[2:]]
@@ -206,8 +217,11 @@ class Costs:
 
     def _is_plain_half(self, op: ConvolutionOp) -> bool:
         """Whether an op is a convolution of halves in one group, on a device with warpgroups."""
-        is_half = byte_width(element_of(op.kernel.type)) == _HALF
-        return self.has_warpgroups and is_half and op.groups.value.data == 1 and not op.transposed.value.data
+        return self._are_halves(op) and not op.transposed.value.data
+
+    def _are_halves(self, op: ConvolutionOp) -> bool:
+        """The same, also of a deconvolution."""
+        return self.has_warpgroups and byte_width(element_of(op.kernel.type)) == _HALF and op.groups.value.data == 1
 
     def laid_out_rows(self, op: ConvolutionOp) -> float:
         """A convolution of few channels by warpgroups, behind a launch that lays out the rows of its windows.

@@ -2,7 +2,7 @@
 
 // One launch from planes to planes: a thread has weights copied by the device, others load two pixels of eight channels
 // each, store the channels of a pixel side by side, fence and arrive; warpgroups multiply two rows of pixels with the
-// weights of a position of the window, whose pixels are some lines further, and write runs of planes.
+// weights of a position of the window, whose pixels are some lines further, one after the other, and write runs of planes.
 // CHECK-COUNT-1: plan.launch {{.*}}kernel = @convolution_
 // CHECK: kernel.func @convolution_
 // CHECK:   kernel.mbarrier_init %full{{.*}} {arrivals = 96 : i64}

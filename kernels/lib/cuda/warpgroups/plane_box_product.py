@@ -5,7 +5,8 @@ after tile:
 
     warp           has the weights of each position of the window copied to a ring of stages
     other warps    read planes and write the lines of a box, one for each slab of channels, to another ring
-    warpgroups     multiply, for each position of the window, its weights with the lines some further in the same box
+    warpgroups     multiply, for each position of the window, its weights with the lines some further in the same box;
+                   where there is room for all boxes of a tile, one multiplies while the other one writes results
 
 Matrix units see what threads have written behind a fence of each, and the arrival of all.
 """
@@ -92,15 +93,19 @@ class PlaneBoxProduct:
         self.weights, self.results = weights, results
         self.depth = tile.line // byte_width(kind.element)
         self.slabs = -(-planes.channels // self.depth) * planes.deep.taps
+        self.apart = box.across.apart
         self.places = (
             planes.images,
-            planes.deep.results,
-            dim_ceil_div(box.down.results, tile.height),
-            dim_ceil_div(box.across.results, tile.columns),
+            planes.deep.places,
+            dim_ceil_div(box.down.places, tile.height),
+            dim_ceil_div(box.across.places, tile.columns),
+            planes.deep.apart,
+            box.down.apart,
             -(-rows // tile.rows),
         )
         self.tiles = product(self.places)
-        self.stage, self.kept = box.lines * self.depth, tile.rows * self.depth
+        self.stage, self.kept = box.lines * self.depth, self.apart * ROWS * self.depth
+        self.steps = self.slabs * box.taps
 
     def build(self, layer: Operation) -> None:
         """Write the kernel and launch it before `layer`."""
@@ -120,13 +125,16 @@ class PlaneBoxProduct:
         weights = shared_memory("weights", tile.kept * self.kept, self.kind.element, MAX_ALIGNMENT)
         full, empty = mbarriers("full", tile.stages), mbarriers("empty", tile.stages)
         ready, free = mbarriers("ready", tile.kept), mbarriers("free", tile.kept)
+        order = mbarriers("order", CONSUMERS)
         if thread == 0:
             for stage in range(tile.stages):
                 full[stage].init(FILLERS)
                 empty[stage].init(CONSUMERS)
             for stage in range(tile.kept):
                 ready[stage].init(1)
-                free[stage].init(CONSUMERS)
+                free[stage].init(1)
+            for group in range(CONSUMERS):
+                order[group].init(1)
             fence_mbarriers()
         sync_threads()
         launch_dependents()
@@ -142,21 +150,25 @@ class PlaneBoxProduct:
                 if warp == 0:
                     if producer == 0:
                         for i in range(count):
-                            self.weights.start_tile(self.k, place(self._part(block + i * blocks) * tile.rows), [])
-                            for step in range(self.slabs * self.box.taps):
+                            *_, deep, y, part = split(block + i * blocks, self.places)
+                            number = (deep * self.places[-2] + y) * self.places[-1] + part
+                            for turn in range(CONSUMERS * self.steps):
+                                of, step = self._reader(turn)
+                                row = (number * tile.across + of % tile.across) * (self.apart * ROWS)
+                                self.weights.start_tile(self.k, place(row), [])
                                 free[stage].wait(parity)
-                                ready[stage].expect(tile.kept_bytes)
+                                ready[stage].expect(self.apart * ROWS * tile.line)
                                 slot = Slot(weights, stage * self.kept, ready.memory, self.k.index(stage))
                                 self.weights.load(self.k, step, slot)
                                 stage, parity = _advance(stage, parity, tile.kept)
                 else:
                     wait_dependency()
                     for i in range(count):
-                        image, deep, y, x, _ = split(block + i * blocks, self.places)
+                        image, *spatial, _ = split(block + i * blocks, self.places)
                         for slab in range(self.slabs):
                             empty[stage].wait(parity)
                             channel, z = slab // self.planes.deep.taps, slab % self.planes.deep.taps
-                            at = self._corner(deep, y, x, z)
+                            at = self._corner(spatial, z)
                             self._fill(boxes, stage * self.stage, producer - WARP, image, channel * self.depth, at)
                             fence_async()
                             full[stage].arrive()
@@ -164,54 +176,79 @@ class PlaneBoxProduct:
         else:
             wait_dependency()
             with each_warpgroup():
-                stage, parity, kept, turn = place(0), place(0), place(0), place(0)
+                stage, parity = place(0), place(0)
                 leads = leads_warpgroup(thread)
                 own, first = group % tile.across, group // tile.across * tile.own_height
                 for i in range(count):
                     totals = [
-                        zeros(self.kind.accumulator_type, tile.columns // 2) for _ in static_range(tile.own_height)
+                        zeros(self.kind.accumulator_type, tile.columns // 2)
+                        for _ in static_range(tile.own_height * self.apart)
                     ]
+                    if self.takes_turns:
+                        # The other one has begun all its products: it writes results while this one multiplies.
+                        # Barriers tell phases apart by parity: nobody may wait for the phase after the next one.
+                        order[group].wait((i + 1 + group) % 2)
                     for slab in range(self.slabs):
                         full[stage].wait(parity)
-                        previous = kept
+                        previous = place(0)
                         for tap in range(self.box.taps):
-                            ready[kept].wait(turn)
-                            a = SharedTile(weights, kept * self.kept + own * (ROWS * self.depth))
-                            line = self._line(first, tap)
-                            further = self.box.down.stride * self.box.pitch
+                            turn = self._turn(i, group, slab * self.box.taps + tap)
+                            kept = turn % tile.kept
+                            ready[kept].wait(turn // tile.kept % 2)
+                            b = stage * self.stage + self._line(first, tap) * self.depth
                             totals = [
-                                self._add(
-                                    totals[row],
-                                    a,
-                                    SharedTile(boxes, stage * self.stage + (line + row * further) * self.depth),
-                                )
-                                for row in static_range(tile.own_height)
+                                self._add(totals[number], weights, kept * self.kept, boxes, b, number)
+                                for number in static_range(tile.own_height * self.apart)
                             ]
-                            wgmma_wait(pending=tile.own_height)
+                            wgmma_wait(pending=tile.own_height * self.apart)
                             if leads and tap > 0:
                                 free[previous].arrive()
                             previous = kept
-                            kept, turn = _advance(kept, turn, tile.kept)
+                        if self.takes_turns and leads and slab == self.slabs - 1:
+                            order[1 - group].arrive()
                         wgmma_wait(pending=0)
                         if leads:
                             free[previous].arrive()
                             empty[stage].arrive()
                         stage, parity = _advance(stage, parity, tile.stages)
-                    image, deep, y, x, part = split(block + i * blocks, self.places)
-                    for row in static_range(tile.own_height):
-                        total = wgmma_result(totals[row])
-                        here = [image, deep, y * tile.height + first + row]
-                        work = Work(place(part * tile.rows), place(x * tile.columns), place(0))
-                        self.results.write(total, thread, own, work, here)
+                    totals = [wgmma_result(total) for total in totals]
+                    image, *spatial, part = split(block + i * blocks, self.places)
+                    deep, y, x, inner, row = spatial
+                    work = Work(place(part * tile.rows), place(x * (tile.columns * self.apart)), place(0))
+                    deep = deep * self.planes.deep.apart + inner
+                    for number in static_range(tile.own_height):
+                        sums = totals[number * self.apart : (number + 1) * self.apart]
+                        here = (y * tile.height + first + number) * self.box.down.apart + row
+                        self.results.write(sums, thread, own, work, [image, deep, here])
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether warpgroups multiply one after the other: the boxes of a tile have to be there for both."""
+        return self.slabs <= self.tile.stages
 
     @kernel
-    def _part(self, number: Value) -> Value:
-        """Which part of the output channels a tile has."""
-        return split(number, self.places)[-1]
+    def _turn(self, tile: Value, group: Value, step: Value) -> Value:
+        """The number of a step of a warpgroup among all of a block, whose weights are copied in that order."""
+        if self.takes_turns:
+            return (tile * CONSUMERS + group) * self.steps + step
+        return (tile * self.steps + step) * CONSUMERS + group
 
-    def _add(self, total: Value, a: SharedTile, b: SharedTile) -> Value:
-        columns, line = self.tile.columns, self.tile.line
-        return wgmma(self.kind.mma, total, a, b, columns, line, columns_step=GROUP_LINES)
+    @kernel
+    def _reader(self, turn: Value) -> tuple[Value, Value]:
+        """The warpgroup that has a turn of a tile, and its step."""
+        if self.takes_turns:
+            return turn // self.steps, turn % self.steps
+        return turn % CONSUMERS, turn // CONSUMERS
+
+    @kernel
+    def _add(self, total: Value, weights: Value, a: Value, boxes: Value, b: Value, number: int) -> Value:
+        """The sums of a row of the tile and a remainder with the products of a position of the window."""
+        tile, box = self.tile, self.box
+        row, remainder = number // self.apart, number % self.apart
+        line = row * (box.down.stride * box.pitch) + box.across.further(remainder)
+        left = SharedTile(weights, a + remainder * (ROWS * self.depth))
+        right = SharedTile(boxes, b + line * self.depth)
+        return wgmma(self.kind.mma, total, left, right, tile.columns, tile.line, columns_step=GROUP_LINES)
 
     @kernel
     def _line(self, row: Value, tap: Value) -> Value:
@@ -224,12 +261,13 @@ class PlaneBoxProduct:
         return line + along % across.stride * box.part + along // across.stride
 
     @kernel
-    def _corner(self, deep: Value, y: Value, x: Value, z: Value) -> list[Value]:
-        """The first pixel of a box: may be before that of the image."""
+    def _corner(self, spatial: Sequence[Value], tap: Value) -> list[Value]:
+        """The first pixel of a box, in a plane of a window: may be before that of the image."""
         box, axis = self.box, self.planes.deep
+        deep, y, x, inner, row = spatial
         return [
-            deep * axis.stride + z * axis.dilation - axis.pre,
-            y * (self.tile.height * box.down.stride) - box.down.pre,
+            deep * axis.stride + tap * axis.dilation + _further(axis, inner) - axis.pre,
+            y * (self.tile.height * box.down.stride) + _further(box.down, row) - box.down.pre,
             x * (self.tile.columns * box.across.stride) - (box.across.pre + box.lead),
         ]
 
@@ -274,7 +312,7 @@ class PlaneBoxProduct:
         piece, row, run = split(number, (self.depth // PIECE, box.rows, box.runs))
         z, y, x = at[0], at[1] + row, at[2] + run * box.together
         inside = is_inside(y, extent(box.down.length)) and is_inside(x, extent(box.across.length))
-        if planes.deep.taps > 1 or planes.deep.pre > 0 or planes.deep.results != 1:
+        if planes.deep.taps > 1 or planes.deep.pre > 0 or planes.deep.places != 1:
             inside = inside and is_inside(z, extent(planes.deep.length))
         if not whole:
             inside = inside and number < self.depth // PIECE * box.rows * box.runs
@@ -287,6 +325,12 @@ class PlaneBoxProduct:
             access = Access(static_range(box.together), valid=count_where(exists, box.together), wide=True)
             found.append(load_fragment(planes.pointer, index + channels * own, access))
         return found
+
+
+@kernel
+def _further(axis: PlaneAxis, remainder: Value) -> Value:
+    """Pixels that the window of a remainder begins further."""
+    return place(0) if axis.apart == 1 else (remainder + axis.cut) // axis.apart
 
 
 @kernel

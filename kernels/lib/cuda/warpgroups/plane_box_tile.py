@@ -19,11 +19,13 @@ LOADED = 6
 """Places of a box that a thread reads before it writes the first."""
 PIECE = 8
 """Channels of a pixel that a thread writes at once."""
-_MAX_PIXELS = 256  # of a warpgroup: a thread has half as many accumulators
+_MAX_PIXELS, _MAX_LINES = 256, 256  # sums of a channel in a warpgroup, of which a thread has half; lines of a copy
 _BARRIERS = 1024  # bytes
+_MIN_KEPT = 4  # a warpgroup gives one back when it has begun to read the next, and each has every other one
 # Not fitted: cycles between a load and its use, and the part of the shorter one of bringing what is multiplied and
 # multiplying that the other one does not hide.
 _LATENCY, _NO_OVERLAP = 900, 0.25
+_STORED = 8  # cycles of a store of a warp, whose threads write to eight channels
 
 
 @dataclass(frozen=True)
@@ -63,34 +65,40 @@ class PlaneBoxTile(Tile):
 
     @property
     def kept_bytes(self) -> int:
-        """Of the weights of a position."""
-        return self.rows * self.line
+        """Of the weights of a position that a warpgroup multiplies, for one of the results of a pixel in a row."""
+        return ROWS * self.line
 
-    def shared_bytes(self, lines: int) -> int:
+    def shared_bytes(self, lines: int, apart: int) -> int:
         """With boxes of so many lines."""
-        return self.stages * lines * self.line + self.kept * self.kept_bytes + _BARRIERS
+        return self.stages * lines * self.line + self.kept * self.kept_bytes * apart + _BARRIERS
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the warpgroups can share the work, and their registers hold the sums."""
+    def is_whole(self, apart: int) -> bool:
+        """Whether the warpgroups can share the work, and their registers hold the sums of so many results of a pixel of
+        the tile.
+        """
         whole = self.rows in (ROWS, CONSUMERS * ROWS) and self.height * self.across % CONSUMERS == 0
-        whole = whole and self.columns % 32 == 0 and 0 < self.own_height * self.columns <= _MAX_PIXELS
-        return whole and self.line in (LINE, LINE // 2) and self.stages >= 1 and self.kept >= 2
+        whole = whole and self.columns % 32 == 0 and 0 < self.own_height * self.columns * apart <= _MAX_PIXELS
+        whole = whole and ROWS * apart <= _MAX_LINES
+        return whole and self.line in (LINE, LINE // 2) and self.stages >= 1 and self.kept >= _MIN_KEPT
 
 
 @dataclass(frozen=True)
 class PlaneBoxWork:
     """A convolution with typical sizes: `tiles` of pixels by `parts` of channels, each with `slabs` boxes.
 
-    A box has `copied` places, `together` pixels are read at once, and its lines are multiplied `taps` times.
+    A box has `copied` places, `together` pixels are read at once, and its lines are multiplied `taps` times for each of
+    the `apart` results of a pixel in a row.
     """
 
     tiles: int
     parts: int
     slabs: int
     taps: int
+    apart: int
     copied: int
     together: int
+    written: int
+    """Results that a thread writes at once."""
     operations: int
     bytes: int
     """That have to be moved."""
@@ -103,16 +111,23 @@ class PlaneBoxWork:
         step = max(ROWS * tile.columns / device.products, (ROWS + tile.columns) * LINE / device.read_bytes) * (
             tile.line / LINE
         )
-        products = self.taps * CONSUMERS * tile.own_height * step
+        products = self.taps * self.apart * CONSUMERS * tile.own_height * step
         loaded = FILLERS * LOADED * PIECE * self.together * 2  # bytes under way
         filled = self.copied * tile.line * _LATENCY / loaded
-        copied = (self.taps * tile.kept_bytes + self.copied * tile.line) / self.device.warpgroups.read_bytes
+        copied = (
+            self.taps * self.apart * tile.kept_bytes + self.copied * tile.line
+        ) / self.device.warpgroups.read_bytes
         others = max(filled, copied)
-        results = (
-            ROWS * tile.columns * tile.own_height / WARPGROUP * (device.result + device.operation * self.operations)
-        )
-        both = max(products, others) + _NO_OVERLAP * min(products, others)
-        computed = (device.start + each * (self.slabs * both + results)) / device.cycles_per_microsecond
+        own = ROWS * tile.columns * tile.own_height * self.apart / WARPGROUP
+        results = own * (device.result + device.operation * self.operations)
+        results += own * WARPGROUP / WARP / self.written * _STORED
+        busy = self.slabs * max(products, others)
+        if self.slabs <= tile.stages:  # one multiplies while the other one writes
+            busy = max(busy, self.slabs * products / CONSUMERS + results)
+        else:
+            busy += results
+        busy += _NO_OVERLAP * self.slabs * min(products, others)
+        computed = (device.start + each * busy) / device.cycles_per_microsecond
         moved = self.bytes / self.device.rows.read_bytes
         return max(computed, moved) + _NO_OVERLAP * min(computed, moved)
 

@@ -15,21 +15,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, ceil_div
 
 _WHOLE = 16  # lines, after which the order of the pieces of a line begins anew
 
 
 @dataclass(frozen=True)
 class PlaneAxis:
-    """How windows walk along a dimension of `length` pixels: that of result `i` begins at pixel `stride * i - pre`."""
+    """How windows walk along a dimension of `length` pixels: that of place `i` begins at pixel `stride * i - pre`.
+
+    A convolution has a result at each place. A deconvolution has `apart` ones, one for each remainder of the result's
+    position, whose kernels have other elements; the windows of some remainders begin a pixel further.
+    """
 
     length: Dim
-    results: Dim
+    places: Dim
     taps: int
     stride: int = 1
     dilation: int = 1
     pre: int = 0
+    apart: int = 1
+    cut: int = 0
+    """Of the padding in front of a deconvolution, what the kernels of whole steps leave."""
+
+    @staticmethod
+    def of_deconvolution(length: Dim, results: Dim, window: int, stride: int, pre: int) -> PlaneAxis:
+        """Result `y = s a + r` reads tap `t = (r + pre) % s + s j` of pixel `a + (r + pre) // s - j`."""
+        taps = -(-window // stride)
+        before, cut = divmod(pre, stride)
+        return PlaneAxis(length, ceil_div(results, stride), taps, pre=taps - 1 - before, apart=stride, cut=cut)
+
+    def further(self, remainder: int) -> int:
+        """Pixels that the window of a remainder begins further."""
+        return (remainder + self.cut) // self.apart
+
+    def source(self, remainder: int, tap: int) -> int:
+        """The tap of a deconvolution's kernel that is a tap for a remainder; one beyond its end stands for zero."""
+        return (remainder + self.cut) % self.apart + self.apart * (self.taps - 1 - tap)
 
     @property
     def reach(self) -> int:
@@ -60,7 +82,9 @@ class PlaneBox:
     @property
     def runs(self) -> int:
         """Accesses of a row of a plane."""
-        pixels = self.lead + (self.width - 1) * self.across.stride + self.across.reach + 1
+        across = self.across
+        further = across.further(across.apart - 1)
+        pixels = self.lead + (self.width - 1) * across.stride + across.reach + further + 1
         return -(-pixels // self.together)
 
     @property

@@ -1,4 +1,4 @@
-"""The results of a convolution whose rows are output channels and whose columns are pixels of a row of a plane."""
+"""The results of a product whose rows are output channels and whose columns are pixels of a row of a plane."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.warpgroup import ROWS
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
-from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
+from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import WIDTH, RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.tile_results import TileResults
 from mlirt.kernels.lib.language import Value, value_of
+from mlirt.kernels.lib.language.simt_words import element_at, fragment
 from mlirt.kernels.lib.language.values import bool_of
+
+_PAIR = 2  # neighbouring sums of a thread
 
 
 class PlaneResults:
-    """Writes a row of pixels of 64 output channels; `entries` are images, depth and height of the result."""
+    """Writes rows of pixels of 64 output channels; `entries` are images, depth and height of the result."""
 
     def __init__(
         self,
@@ -27,30 +31,61 @@ class PlaneResults:
         tile: tuple[int, int, int],
         entries: tuple[Dim, Dim, Dim],
         sizes: tuple[int, Dim],
+        apart: tuple[int, int, int] = (1, 1, 1),
     ) -> None:
-        """`sizes` are output channels and pixels of a row, `tile` those of a tile, and its rows of pixels between."""
-        self.k, self.entries, self.rows = k, entries, sizes[0]
+        """`sizes` are output channels and pixels of a row, `tile` those of a tile, and its rows of pixels between.
+
+        A pixel of the tile has `apart` results along each dimension.
+        """
+        self.k, self.entries, self.rows, self.apart = k, entries, sizes[0], apart[-1]
         self.are_whole = sizes[0] % tile[0] == 0
-        self.has_whole_rows = isinstance(entries[2], int) and entries[2] % tile[1] == 0
+        own = (apart[0], tile[1] * apart[1])
+        self.are_inside = [
+            isinstance(size, int) and size % each == 0 for size, each in zip(entries[1:], own, strict=True)
+        ]
         self.tiles = TileResults(
             k,
-            GroupTile(ROWS, tile[2], 2),
+            GroupTile(ROWS, tile[2] * self.apart, 2),
             GroupSizes(*sizes, entries, 1),
             epilogue,
-            in_fragment_order=False,
+            in_fragment_order=self.apart > 1,
             places=self,
         )
-        self._exists: bool | None = None
+        self._exists: SSAValue | bool | None = None
 
-    def write(self, total: Value, thread: Value, part: Value, work: Work, at: Sequence[Value]) -> None:
-        """The results of the `part`-th 64 channels of a tile: image, depth and row are `at`, if there is such a row."""
-        k, (image, deep, y) = self.k, at
-        depth, height = (k.size(size) for size in self.entries[1:])
-        if not self.has_whole_rows:
-            self._exists = bool_of(k.compare("slt", y, height))
-            y = k.min(y, k.sub(height, 1))
-        entry = value_of(k.add(k.mul(k.add(k.mul(image, depth), deep), height), y))
-        self.tiles.write(total, self.tiles.begin(thread, part, Work(work.row, work.column, entry)))
+    @staticmethod
+    def width(apart: int) -> int:
+        """Neighbouring pixels of a thread."""
+        return WIDTH if apart == 1 else _PAIR * apart
+
+    def write(self, totals: Sequence[Value], thread: Value, part: Value, work: Work, at: Sequence[Value]) -> None:
+        """The results of the `part`-th 64 channels of a tile: image, depth and row are `at`, if there is such a row.
+
+        The sums are those of each remainder along a row.
+        """
+        k, (image, *places) = self.k, at
+        inside: SSAValue | bool | None = None
+        entry: SSAValue = image
+        for here, size, is_inside in zip(places, self.entries[1:], self.are_inside, strict=True):
+            extent, place = k.size(size), here
+            if not is_inside:
+                inside = k.both(inside, k.compare("slt", place, extent))
+                place = value_of(k.min(place, k.sub(extent, 1)))
+            entry = k.add(k.mul(entry, extent), place)
+        self._exists = inside
+        total = totals[0] if self.apart == 1 else self._interleaved(totals)
+        self.tiles.write(total, self.tiles.begin(thread, part, Work(work.row, work.column, value_of(entry))))
+
+    def _interleaved(self, totals: Sequence[Value]) -> Value:
+        """Sums in the order of one product whose columns are the results of a row, a thread's neighbours together."""
+        count, sums = len(totals), list[Value]()
+        each = length(totals[0]) // 2  # of a row of the product
+        for number in range(2 * each * count):
+            group, half, pair = number // (2 * _PAIR), number // _PAIR % 2, number % _PAIR
+            neighbour, remainder = divmod(group * _PAIR + pair, count)
+            source = neighbour // _PAIR * (2 * _PAIR) + half * _PAIR + neighbour % _PAIR
+            sums.append(element_at(totals[remainder], source))
+        return fragment(sums)
 
     def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Which output channel a row is, and whether it is one of a row of pixels that exists: else some channel."""
