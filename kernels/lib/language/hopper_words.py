@@ -194,8 +194,10 @@ def wgmma(
     """
     left, right = ((one.memory, builder().index(one.index)) for one in (a, b))
     majors = {"left_by_depth": a.mn_major, "right_by_depth": b.mn_major}
-    steps = {"left_step": step, "right_step": columns_step}
-    return emit(WarpgroupMmaOp(kind, accumulators, left, right, columns, line=line, **majors, **steps))
+    made = WarpgroupMmaOp(
+        kind, accumulators, left, right, columns, line=line, **majors, left_step=step, right_step=columns_step
+    )
+    return emit(made)
 
 
 def wgmma_wait(pending: int) -> None:

@@ -69,7 +69,7 @@ class Planes:
     """The input of a convolution: elements from a pointer on, with the steps of image, channel, depth and row."""
 
     pointer: SSAValue
-    steps: tuple[Dim, Dim, Dim, Dim]
+    steps: tuple[Dim, ...]
     images: Dim
     channels: int
     deep: PlaneAxis
@@ -158,7 +158,7 @@ class PlaneBoxProduct:
                                 self.weights.start_tile(self.k, place(row), [])
                                 free[stage].wait(parity)
                                 ready[stage].expect(self.apart * ROWS * tile.line)
-                                slot = Slot(weights, stage * self.kept, ready.memory, self.k.index(stage))
+                                slot = Slot(weights, place(stage * self.kept), ready.memory, self.k.index(stage))
                                 self.weights.load(self.k, step, slot)
                                 stage, parity = _advance(stage, parity, tile.kept)
                 else:
@@ -227,14 +227,14 @@ class PlaneBoxProduct:
         return self.slabs <= self.tile.stages
 
     @kernel
-    def _turn(self, tile: Value, group: Value, step: Value) -> Value:
+    def _turn(self, tile: Index, group: Value, step: Index) -> Value:
         """The number of a step of a warpgroup among all of a block, whose weights are copied in that order."""
         if self.takes_turns:
             return (tile * CONSUMERS + group) * self.steps + step
         return (tile * self.steps + step) * CONSUMERS + group
 
     @kernel
-    def _reader(self, turn: Value) -> tuple[Value, Value]:
+    def _reader(self, turn: Index) -> tuple[Index, Index]:
         """The warpgroup that has a turn of a tile, and its step."""
         if self.takes_turns:
             return turn // self.steps, turn % self.steps
@@ -251,7 +251,7 @@ class PlaneBoxProduct:
         return wgmma(self.kind.mma, total, left, right, tile.columns, tile.line, columns_step=GROUP_LINES)
 
     @kernel
-    def _line(self, row: Value, tap: Value) -> Value:
+    def _line(self, row: Value, tap: Index) -> Value:
         """The line of the first pixel of a row of the tile at a position of the window."""
         box, across = self.box, self.box.across
         down, along = tap // across.taps, tap % across.taps * across.dilation + box.lead
@@ -261,7 +261,7 @@ class PlaneBoxProduct:
         return line + along % across.stride * box.part + along // across.stride
 
     @kernel
-    def _corner(self, spatial: Sequence[Value], tap: Value) -> list[Value]:
+    def _corner(self, spatial: Sequence[Value], tap: Index) -> list[Value]:
         """The first pixel of a box, in a plane of a window: may be before that of the image."""
         box, axis = self.box, self.planes.deep
         deep, y, x, inner, row = spatial
@@ -273,7 +273,7 @@ class PlaneBoxProduct:
 
     @kernel
     def _fill(
-        self, boxes: Value, start: Value, thread: Value, image: Value, channel: Value, at: Sequence[Value]
+        self, boxes: Value, start: Index, thread: Value, image: Value, channel: Index, at: Sequence[Value]
     ) -> None:
         """Lines of a slab of channels from one on; zeros outside of the image, and behind the last channel."""
         box, pieces = self.box, self.depth // PIECE
@@ -306,7 +306,7 @@ class PlaneBoxProduct:
         return piece ^ (line % 8 if self.tile.line == LINE else line // 2 % 4)
 
     @kernel
-    def _load(self, number: Value, image: Value, channel: Value, at: Sequence[Value], whole: bool) -> list[Value]:
+    def _load(self, number: Value, image: Value, channel: Index, at: Sequence[Value], whole: bool) -> list[Value]:
         """Neighbouring pixels of the channels of a place of a box."""
         box, planes = self.box, self.planes
         piece, row, run = split(number, (self.depth // PIECE, box.rows, box.runs))

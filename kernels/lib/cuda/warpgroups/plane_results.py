@@ -51,7 +51,7 @@ class PlaneResults:
             in_fragment_order=self.apart > 1,
             places=self,
         )
-        self._exists: SSAValue | bool | None = None
+        self._exists: SSAValue | None = None
 
     @staticmethod
     def width(apart: int) -> int:
@@ -64,7 +64,7 @@ class PlaneResults:
         The sums are those of each remainder along a row.
         """
         k, (image, *places) = self.k, at
-        inside: SSAValue | bool | None = None
+        inside: SSAValue | None = None
         entry: SSAValue = image
         for here, size, is_inside in zip(places, self.entries[1:], self.are_inside, strict=True):
             extent, place = k.size(size), here
@@ -90,7 +90,7 @@ class PlaneResults:
     def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Which output channel a row is, and whether it is one of a row of pixels that exists: else some channel."""
         k, here = self.k, value_of(self.k.add(work.row, row))
-        exists: SSAValue | bool | None = self._exists
+        exists: SSAValue | None = self._exists
         if not self.are_whole:
             exists = k.both(exists, k.compare("slt", here, k.constant(self.rows)))
             here = value_of(k.min(here, self.rows - 1))
