@@ -32,6 +32,8 @@ KINDS = {
     ),
     "pixels": (Problem((2, 64, 7, 96), (136, 64, 1, 1), residual=True), "128x2x96l128s2k4"),
     "volumes": (Problem((2, 16, 4, 5, 34), (40, 16, 3, 3, 3), pre=(1,), post=(1,), residual=True), "64x2x32l64s2k4"),
+    "volumes of a plane": (Problem((1, 16, 1, 3, 34), (16, 16, 1, 2, 3), pre=(0,), post=(0,)), "64x2x32l64s2k4"),
+    "planes of padding": (Problem((1, 16, 2, 3, 34), (16, 16, 2, 2, 3), (3, 1, 1), pre=(2, 0, 0)), "64x2x32l64s2k4"),
     "volumes with strides": (
         Problem((1, 40, 5, 7, 66), (72, 40, 2, 3, 3), (2, 1, 2), (2, 1, 1), (1,), (1, 0, 1)),
         "128x2x32l64s1k4",
@@ -58,6 +60,10 @@ DECONVOLUTIONS = {
     "strides of one axis": (
         Problem((5, 24, 3, 66), (24, 136, 2, 3), (3, 1), pre=(0, 1), post=(0, 1), transposed=True, residual=True),
         "128x2x64l64s2k5",
+    ),
+    "a plane": (
+        Problem((1, 16, 1, 3, 33), (16, 16, 2, 2, 2), (2,), pre=(1, 0, 0), post=(0,), transposed=True, residual=True),
+        "64x2x32l64s2k4",
     ),
     "volumes": (
         Problem((1, 16, 3, 4, 33), (16, 16, 3, 2, 5), (2, 3, 4), pre=(1, 0, 2), transposed=True, residual=True),

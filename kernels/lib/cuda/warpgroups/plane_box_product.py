@@ -312,7 +312,7 @@ class PlaneBoxProduct:
         piece, row, run = split(number, (self.depth // PIECE, box.rows, box.runs))
         z, y, x = at[0], at[1] + row, at[2] + run * box.together
         inside = is_inside(y, extent(box.down.length)) and is_inside(x, extent(box.across.length))
-        if planes.deep.taps > 1 or planes.deep.pre > 0 or planes.deep.places != 1:
+        if planes.deep != PlaneAxis(1, 1, 1):
             inside = inside and is_inside(z, extent(planes.deep.length))
         if not whole:
             inside = inside and number < self.depth // PIECE * box.rows * box.runs
