@@ -258,7 +258,11 @@ PHASES = (
         "layout",
         "how each tensor lies in memory",
         (
-            Step("expand-deconvolution", "convolutions have fast kernels, and layouts that fit them", "cpu"),
+            Step(
+                "expand-deconvolution{lanes={lanes}}",
+                "convolutions have fast kernels, and layouts that fit them",
+                "cpu",
+            ),
             Step("expand-deconvolution", "matrix units read floats in convolutions alone", "cuda", "tf32"),
             Step(
                 "expand-deconvolution{only_direct=true}",

@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation
 
 from mlirt.builder.tactics.network_of_one_op import identity
 from mlirt.dialects.context import RtContext
-from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.joining import JoiningOp
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.target import Target
@@ -74,7 +74,7 @@ def _functions(module: ModuleOp) -> Iterator[tuple[Block, _Copy]]:
 def _is_free(op: Operation, lowering: Lowering) -> bool:
     if isinstance(op, ViewOp):
         return lowering.placements.shown(op) is not None
-    if isinstance(op, ConcatOp):
+    if isinstance(op, JoiningOp):
         return all(lowering.placements.writes_into(op, position) for position in range(len(op.inputs)))
     return is_shown(op)
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, prop_def, traits_def
 from xdsl.traits import Pure
 
-from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.joining import IN_PLACE, JoiningOp
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_op import require
-from mlirt.dialects.tensor_types import element_of, rank
+from mlirt.dialects.tensor_types import dims, element_of, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
-_IN_PLACE = "fused.in_place"
-
 
 @irdl_op_definition
-class ConcatOp(FusedOp):
+class ConcatOp(JoiningOp):
     """The inputs one after the other along `axis`.
 
     The attribute `fused.in_place` has a boolean per input: true where the op that computes the input may write it
@@ -37,9 +37,7 @@ class ConcatOp(FusedOp):
     name = "fused.concat"
     FAMILY: ClassVar = "copy"
 
-    inputs = var_operand_def(TensorType)
     axis = prop_def(IntegerAttr)
-    output = result_def(TensorType)
 
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
@@ -48,17 +46,10 @@ class ConcatOp(FusedOp):
     def __init__(self, inputs: Sequence[SSAValue], axis: int, result: Attribute):
         super().__init__(operands=[inputs], properties={"axis": IntegerAttr(axis, i64)}, result_types=[result])
 
-    @property
-    def in_place(self) -> tuple[bool, ...]:
-        """For each input whether its producer may write into the result."""
-        flags = self.attributes.get(_IN_PLACE)
-        if not isinstance(flags, ArrayAttr):
-            return (False,) * len(self.inputs)
-        return tuple(flag == BoolAttr.from_bool(True) for flag in cast("ArrayAttr[Attribute]", flags))
-
-    @in_place.setter
-    def in_place(self, flags: Sequence[bool]) -> None:
-        self.attributes[_IN_PLACE] = ArrayAttr(BoolAttr.from_bool(flag) for flag in flags)
+    def parts(self, steps: Sequence[Dim]) -> list[tuple[Dim, tuple[Dim, ...]]]:
+        axis = self.axis.value.data
+        starts = accumulate((dims(value.type)[axis] for value in self.inputs), initial=cast("Dim", 0))
+        return [(start * steps[axis], tuple(steps)) for start, _ in zip(starts, self.inputs, strict=False)]
 
     def verify_(self) -> None:
         require(len(self.inputs) > 0, f"C1: {self.name} has no input")
@@ -70,7 +61,7 @@ class ConcatOp(FusedOp):
         require(0 <= axis < rank(target), f"C3: {self.name} has no axis {axis}: its result is {target}")
         require(
             len(self.in_place) == len(self.inputs),
-            f"C4: {_IN_PLACE} has {len(self.in_place)} flags for {len(self.inputs)} inputs",
+            f"C4: {IN_PLACE} has {len(self.in_place)} flags for {len(self.inputs)} inputs",
         )
 
     def reference(self, *arrays: Array) -> Sequence[Array]:

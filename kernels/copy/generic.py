@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.gather import GatherOp
+from mlirt.dialects.fused.interleave import InterleaveOp
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.reformat import ReformatOp
 from mlirt.dialects.fused.scatter import ScatterOp
@@ -19,6 +20,7 @@ from mlirt.kernels.lib.tactics.lowering import Lowering
 _LOWERED: dict[type[Operation], Callable[[Any, Lowering], bool]] = {
     ConcatOp: concat.lower,
     GatherOp: gather.lower,
+    InterleaveOp: concat.lower,
     PadOp: pad.lower,
     ReformatOp: reformat.lower,
     ScatterOp: scatter.lower,

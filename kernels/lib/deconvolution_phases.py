@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -75,6 +76,78 @@ class PhaseAxis:
             late, remainder = divmod(remainder + self._before, self.stride)
             tap += 1 - late
         return remainder + self.stride * (self.taps - 1 - tap)
+
+
+@dataclass(frozen=True)
+class RemainderAxis:
+    """One spatial dimension of the outputs with a `remainder`: a convolution of its own, with the taps that they have.
+
+    Output `stride * q + remainder` gets input `q + ahead - j` times tap `first + stride * j`, for j = 0 .. taps - 1; of
+    these taps some may lie behind the window, and stand for zeros.
+    """
+
+    length: Dim
+    output: Dim
+    stride: int
+    window: int
+    pre: int
+    remainder: int
+
+    @property
+    def first(self) -> int:
+        return (self.remainder + self.pre) % self.stride
+
+    @property
+    def ahead(self) -> int:
+        return (self.remainder + self.pre) // self.stride
+
+    @property
+    def taps(self) -> int:
+        """At least as many as the convolution needs to have no negative padding in front."""
+        return max(1, -(-(self.window - self.first) // self.stride), self.ahead + 1)
+
+    @property
+    def positions(self) -> Dim:
+        return floor_div(self.output - 1 - self.remainder, self.stride) + 1
+
+    @property
+    def pre_padding(self) -> int:
+        return self.taps - 1 - self.ahead
+
+    @property
+    def post_padding(self) -> Dim:
+        return self.positions - self.length + self.ahead
+
+    def source(self, tap: int) -> int:
+        """Which tap of the kernel is a tap of the convolution; one outside of it stands for zero."""
+        return self.first + self.stride * (self.taps - 1 - tap)
+
+
+def remainder_axes(op: ConvolutionOp, windows: Sequence[int]) -> list[list[RemainderAxis]] | None:
+    """The axes of the outputs of a deconvolution for each combination of remainders, in row-major order; None where one
+    of the convolutions is none: a run tells its padding, or that would be negative.
+    """
+    lengths, outputs = dims(op.input.type)[2:], dims(op.output.type)[2:]
+    by_axis = [
+        [RemainderAxis(length, output, stride, window, pre, remainder) for remainder in range(stride)]
+        for length, output, window, (stride, _, pre, _) in zip(lengths, outputs, windows, op.spatial(), strict=True)
+    ]
+    fits = all(isinstance(one.post_padding, int) and one.post_padding >= 0 for axis in by_axis for one in axis)
+    return [list(axes) for axes in itertools.product(*by_axis)] if fits else None
+
+
+def kernel_of_remainder(kernel: Array, axes: Sequence[RemainderAxis], groups: int) -> Array:
+    """`[k, c / groups, taps..]` from `[c, k / groups, window..]`, for one combination of remainders."""
+    import numpy as np
+
+    per_group = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
+    taps = [axis.taps for axis in axes]
+    result = np.zeros((groups, kernel.shape[1], per_group.shape[1], *taps), kernel.dtype)
+    for position in np.ndindex(*taps):
+        source = [axis.source(tap) for axis, tap in zip(axes, position, strict=True)]
+        if all(s < axis.window for s, axis in zip(source, axes, strict=True)):
+            result[(..., *position)] = per_group[(..., *source)].transpose(0, 2, 1)
+    return result.reshape(-1, per_group.shape[1], *taps)
 
 
 def phase_axes(op: ConvolutionOp, windows: Sequence[int]) -> list[PhaseAxis] | None:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import ConvolutionOp
+from mlirt.dialects.fused.interleave import InterleaveOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, substitute, symbols
@@ -58,6 +59,16 @@ class ExpandConvolutionRankPass(RulePass):
         )
         return m.insert(ViewOp(m.insert(image).output, convolution.output.type))
 
+    @rule(op(InterleaveOp).named("interleave"))
+    def expand_interleave(self, m: Match, interleave: InterleaveOp) -> Outcome:
+        factors, images = integers(interleave.factors), [_source_of_view(value) for value in interleave.inputs]
+        if len(factors) != 1 or not all(image is not None and rank(image.type) == _IMAGE for image in images):
+            return None
+        type_ = _with_height(interleave.output.type)
+        made = InterleaveOp([image for image in images if image is not None], [1, *factors], type_)
+        made.in_place = interleave.in_place
+        return m.insert(ViewOp(m.insert(made).output, interleave.output.type))
+
     @rule(op(ConvolutionOp).named("convolution"))
     def expand_extras(self, m: Match, convolution: ConvolutionOp) -> Outcome:
         if rank(convolution.output.type) != _IMAGE:
@@ -78,6 +89,12 @@ class ExpandConvolutionRankPass(RulePass):
 
 
 _IMAGE = 4
+
+
+def _source_of_view(value: SSAValue) -> SSAValue | None:
+    return value.owner.input if isinstance(value.owner, ViewOp) else None
+
+
 _CHANNEL = 1
 # How the epilogue of a signal reads another signal, and how that of an image does.
 _SIGNAL = (iteration(0), iteration(1), iteration(2))

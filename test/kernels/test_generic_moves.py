@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.gather import GatherOp
+from mlirt.dialects.fused.interleave import InterleaveOp
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.scatter import ScatterOp
@@ -157,6 +158,30 @@ def test_producers_write_into_a_concatenation() -> None:
     launches = [op for op in module.walk() if isinstance(op, LaunchOp)]
     # Two negations and a softmax in place; a negation that is returned too and the input `y` are copied.
     assert len(launches) == 6
+
+
+def _interleaved(network: Network) -> list[SSAValue]:
+    """Pixels in turn, by producers that may write in place, of which one has another reader, and by an input."""
+    wide, narrow = network.inputs
+    parts = [wide, *(network.add(SoftmaxOp(value, 3)) for value in (narrow, wide, narrow))]
+    op = InterleaveOp(parts, [2, 2], t("float32", "n", 3, "2*h", 7))
+    op.in_place = [False, True, True, True]
+    return [network.add(op), network.add(SoftmaxOp(parts[1], 1))]
+
+
+INTERLEAVED = [t("float32", "n", 3, "h", 4), t("float32", "n", 3, "h", 3)]
+
+
+def test_interleaved_pixels() -> None:
+    arrays = [random_array(RNG, "float32", (5, 3, 2, 4)), random_array(RNG, "float32", (5, 3, 2, 3))]
+    check(INTERLEAVED, _interleaved, arrays)
+
+
+def test_producers_write_their_pixels_in_turn() -> None:
+    module = lower(network_of(INTERLEAVED, _interleaved), context())
+    launches = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    # Three parts in place, what reads one of them, and a copy of the input.
+    assert len(launches) == 5
 
 
 def _stacked(network: Network) -> list[SSAValue]:

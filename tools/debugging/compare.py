@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Modul
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.joining import IN_PLACE, JoiningOp
 from mlirt.dialects.interpreter import entry_function, interpret, output_names
 from mlirt.dialects.locations import name_of
 from mlirt.errors import InvalidInputError
@@ -115,8 +115,8 @@ def with_all_results(module: ModuleOp, count: int | None = None) -> dict[str, Op
     places = [place for place, op in enumerate(ops) if isinstance(op, FusedOp)]
     end = len(ops) if count is None else places[count - 1] + 1
     for op in ops[:end]:
-        if isinstance(op, ConcatOp):
-            op.attributes.pop("fused.in_place", None)  # what is an output too cannot lie in another tensor
+        if isinstance(op, JoiningOp):
+            op.attributes.pop(IN_PLACE, None)  # what is an output too cannot lie in another tensor
         if isinstance(op, FusedOp):
             for number, value in enumerate(op.results):
                 name = f"{len(names)}:{value.name_hint or name_of(op)}" + (f".{number}" if number else "")

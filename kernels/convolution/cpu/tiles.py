@@ -219,9 +219,12 @@ class ConvolutionKernel(TileRows):
     @kernel
     def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
         if self.pooling is None:
-            accumulators = self._tile_accumulators(place, pixel, rows)
             block_out, valid = self.blocks_out(place.panel)
-            self.code.finish(accumulators, self.spans(place, block_out, pixel), rows, valid)
+            spans = self.spans(place, block_out, pixel)
+            if self.code.leaves_gaps():
+                self.code.prefetch_results(spans, self.shape.pixels, self.shape.blocks)
+            accumulators = self._tile_accumulators(place, pixel, rows)
+            self.code.finish(accumulators, spans, rows, valid)
         else:
             self._pooled_tile(self.pooling, place, pixel, rows)
 

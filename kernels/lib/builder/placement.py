@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.fused.concat import ConcatOp
 from mlirt.dialects.fused.fused_op import FusedOp
+from mlirt.dialects.fused.joining import JoiningOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.slices import is_shown, slice_starts
 from mlirt.dialects.fused.view import ViewOp, joins_axes
@@ -77,9 +76,9 @@ class Placements:
         self._block = block
         self._known: dict[SSAValue, Placement] = {}
         self._weights: dict[WeightsAttr, SSAValue] = {}
-        self._concat_of: dict[SSAValue, tuple[ConcatOp, int]] = {}
+        self._concat_of: dict[SSAValue, tuple[JoiningOp, int]] = {}
         self._view_of: dict[SSAValue, SSAValue] = {}  # of what is written through a view, which is in a concatenation
-        self._starts: dict[ConcatOp, list[Dim]] = {}  # of the inputs of concatenations, along their axes
+        self._parts: dict[JoiningOp, list[tuple[Dim, tuple[Dim, ...]]]] = {}  # of the inputs, in elements
         self._head: Operation | None = None
         self.recording: Recording | None = None
         """What is told of memory as it comes into being, while an op is lowered."""
@@ -90,10 +89,10 @@ class Placements:
             self._known[value] = Placement(buffer, 0, strides(value.type)[0])
         for inner in (block, *inner_blocks(block)):
             for op in inner.ops:
-                if isinstance(op, ConcatOp):
+                if isinstance(op, JoiningOp):
                     self._plan_in_place(op)
 
-    def _plan_in_place(self, op: ConcatOp) -> None:
+    def _plan_in_place(self, op: JoiningOp) -> None:
         for position, (value, allowed) in enumerate(zip(op.inputs, op.in_place, strict=True)):
             view = value.owner
             made = view.input if isinstance(view, ViewOp) else value
@@ -110,7 +109,7 @@ class Placements:
         """Whether a value lies in the result of a concatenation."""
         return value in self._concat_of or value in self._view_of
 
-    def writes_into(self, op: ConcatOp, position: int) -> bool:
+    def writes_into(self, op: JoiningOp, position: int) -> bool:
         """Whether the producer of a concatenation's input writes it straight into the result."""
         return self._concat_of.get(op.inputs[position]) == (op, position)
 
@@ -198,15 +197,14 @@ class Placements:
             offset = offset + start * step * byte_width(element_of(op.inputs[0].type))
         return Placement(source.buffer, offset, source.strides, source.part)
 
-    def part(self, op: ConcatOp, position: int) -> Placement:
+    def part(self, op: JoiningOp, position: int) -> Placement:
         """Where an input of a concatenation lies in the result."""
-        whole, axis = self[op.output], op.axis.value.data
-        if op not in self._starts:
-            lengths = (dims(value.type)[axis] for value in op.inputs)
-            self._starts[op] = list(accumulate(lengths, initial=cast("Dim", 0)))
-        before = self._starts[op][position]
-        step = whole.strides[axis] * byte_width(element_of(op.output.type))
-        return Placement(whole.buffer, whole.offset + before * step, whole.strides, (*whole.part, position))
+        whole = self[op.output]
+        if op not in self._parts:
+            self._parts[op] = op.parts(whole.strides)
+        start, steps = self._parts[op][position]
+        offset = whole.offset + start * byte_width(element_of(op.output.type))
+        return Placement(whole.buffer, offset, steps, (*whole.part, position))
 
     def assume(self, value: SSAValue, place: Placement) -> None:
         """Let a value lie at a place, in the order of its strides."""

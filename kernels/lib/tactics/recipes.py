@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirt.dialects.fused.concat import ConcatOp
+from mlirt.dialects.fused.joining import JoiningOp
 from mlirt.dialects.fused.plugin import PluginOp
 from mlirt.dialects.plan.border import Border
 from mlirt.dialects.plan.expression import Argument, PointerAttr
@@ -285,7 +285,7 @@ def key_of(op: Operation, lowering: Lowering) -> Hashable | None:
     Those are plugins, whose state is their own, concatenations, and the first op that writes into one, which makes its
     memory.
     """
-    if isinstance(op, PluginOp | ConcatOp):
+    if isinstance(op, PluginOp | JoiningOp):
         return None
     placements, block = lowering.placements, lowering.block
     if not all(placements.find_joined(value) for value in op.results if placements.is_in_place(value)):

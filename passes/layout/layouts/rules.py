@@ -15,11 +15,13 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.fused.gathered_channels import gathered_channels
+from mlirt.dialects.fused.interleave import InterleaveOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.fused.window import WindowOp
+from mlirt.dialects.integer_list import integers
 from mlirt.dialects.tensor_types import Tensor, dims, element_of, element_type, halo, halo_fill, rank, tensor
 from mlirt.passes.layout.layouts.accesses import all_fit, read_all
 from mlirt.passes.layout.layouts.assignment import (
@@ -110,7 +112,8 @@ def _convolution_input(op: ConvolutionOp, assignment: Assignment) -> SSAValue:
         return assignment.convert(value, blocked(value.type, assignment.lanes, cells, fill), op)
     if _adds_int8(op):
         return assignment.convert(value, blocked(value.type, _FOUR, border, fill), op)
-    of = plain(value.type)
+    of, (cells, usual) = plain(value.type), assignment.halo_for(value)
+    border = cells if fill == usual else border  # one copy for all convolutions that read the image
     return assignment.convert(value, tensor(element_of(of), dims(of), None, border) if any(border) else of, op)
 
 
@@ -179,6 +182,16 @@ def assign_concat(op: Operation, assignment: Assignment) -> Operation | None:
     return made
 
 
+def assign_interleave(op: Operation, assignment: Assignment) -> Operation | None:
+    """Pixels keep the blocks of their channels."""
+    assert isinstance(op, InterleaveOp)
+    if len(integers(op.factors)) != 2 or not all(is_blocked(value.type) for value in op.inputs):
+        return None
+    made = InterleaveOp(list(op.inputs), integers(op.factors), assignment.blocked_type(op.output))
+    made.in_place = op.in_place
+    return made
+
+
 def assign_resize(op: Operation, assignment: Assignment) -> Operation | None:
     """Height and width are resampled in each lane alike."""
     assert isinstance(op, ResizeOp)
@@ -224,6 +237,7 @@ RULES: dict[type[Operation], Rule] = {
     WindowOp: assign_window,
     ReductionOp: assign_reduction,
     ConcatOp: assign_concat,
+    InterleaveOp: assign_interleave,
     ResizeOp: assign_resize,
     GatherOp: assign_gather,
 }

@@ -30,6 +30,13 @@ func.func @concat_and_view(%x: tensor<2x?xf32, #trt.dims<["2", "n"]>>) {
   func.return
 }
 
+// CHECK-LABEL: func.func @interleave
+func.func @interleave(%x: tensor<1x4x3xf32>, %y: tensor<1x4x2xf32>) {
+  // CHECK: %z = fused.interleave %x, %y {fused.in_place = [false, true], factors = array<i64: 2>} : (tensor<1x4x3xf32>, tensor<1x4x2xf32>) -> tensor<1x4x5xf32>
+  %z = fused.interleave %x, %y {factors = array<i64: 2>, fused.in_place = [false, true]} : (tensor<1x4x3xf32>, tensor<1x4x2xf32>) -> tensor<1x4x5xf32>
+  func.return
+}
+
 // CHECK-LABEL: func.func @resize
 func.func @resize(%x: tensor<1x3x4x4xf32>) {
   // CHECK: %y = fused.resize linear %x {coordinate = #trt<coordinate half_pixel>} : (tensor<1x3x4x4xf32>) -> tensor<1x3x8x8xf32>

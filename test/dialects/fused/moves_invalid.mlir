@@ -112,6 +112,38 @@ func.func @concat_c4(%x: tensor<5xf32>) {
 
 // -----
 
+func.func @interleave_c1(%x: tensor<1x4x3xf32>) {
+  // expected-error@+1 {{C1: fused.interleave has 1 inputs for 2 remainders}}
+  %y = fused.interleave %x {factors = array<i64: 2>} : (tensor<1x4x3xf32>) -> tensor<1x4x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @interleave_c2(%x: tensor<4x3xf32>) {
+  // expected-error@+1 {{C2: fused.interleave cannot put tensor<4x3xf32> into tensor<4x6xf32>}}
+  %y = fused.interleave %x, %x {factors = array<i64: 2>} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x6xf32>
+  func.return
+}
+
+// -----
+
+func.func @interleave_c3(%x: tensor<1x4x3xf32>) {
+  // expected-error@+1 {{C3: fused.interleave takes 1x4x2 as input 1, not tensor<1x4x3xf32>}}
+  %y = fused.interleave %x, %x {factors = array<i64: 2>} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x4x5xf32>
+  func.return
+}
+
+// -----
+
+func.func @interleave_c4(%x: tensor<1x4x3xf32>) {
+  // expected-error@+1 {{C4: fused.in_place has 1 flags for 2 inputs}}
+  %y = fused.interleave %x, %x {factors = array<i64: 2>, fused.in_place = [true]} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x4x6xf32>
+  func.return
+}
+
+// -----
+
 func.func @view_c1(%x: tensor<5xf32>) {
   // expected-error@+1 {{C1: fused.view of tensor<5xf32> is not tensor<5xi32>}}
   %z = fused.view %x : (tensor<5xf32>) -> tensor<5xi32>

@@ -109,3 +109,25 @@ func.func @sum_of_pixels(%x: tensor<5x16x7x9xf32>) -> tensor<5x24xf32> {
   }
   func.return %y : tensor<5x24xf32>
 }
+
+// -----
+
+// Pixels in turn stay in blocks, which have the halo that a convolution behind them wants.
+// CHECK-LABEL: @interleave
+func.func @interleave(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x16xf32> {
+  // CHECK: [[A:%.*]] = fused.convolution {{.*}} -> tensor<1x2x8x8x16xf32, #trt.dims<["1", "2", "8", "8", "16"], channels = "32">>
+  // CHECK: [[Y:%.*]] = fused.interleave [[A]], [[A]] {fused.in_place = [true, false], factors = array<i64: 1, 2>} : {{.*}} -> tensor<1x2x8x16x16xf32, {{.*}}halo = [1, 1]>>
+  // CHECK: fused.convolution [[Y]]
+  %k = trt.constant {value = dense<0.5> : tensor<32x32x1x1xf32>} : tensor<32x32x1x1xf32>
+  %w = trt.constant {value = dense<0.5> : tensor<32x32x3x3xf32>} : tensor<32x32x3x3xf32>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x32x8x8xf32>, tensor<32x32x1x1xf32>) -> tensor<1x32x8x8xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %y = fused.interleave %a, %a {factors = array<i64: 1, 2>, fused.in_place = [true, false]} : (tensor<1x32x8x8xf32>, tensor<1x32x8x8xf32>) -> tensor<1x32x8x16xf32>
+  %z = fused.convolution %y, %w {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 1, 1>} : (tensor<1x32x8x16xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x8x16xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %z : tensor<1x32x8x16xf32>
+}

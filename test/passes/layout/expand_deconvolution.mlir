@@ -1,4 +1,5 @@
 // RUN: rt-opt %s -p 'expand-deconvolution' --split-input-file | filecheck %s
+// RUN: rt-opt %s -p 'expand-deconvolution{lanes=4}' --split-input-file | filecheck %s --check-prefix=APART
 
 // Window and stride 2: each remainder has one tap.
 // CHECK-LABEL: @doubling
@@ -86,4 +87,38 @@ func.func @cropped(%x: tensor<1x8x5x5xf32>, %b: tensor<4x10xf32>) -> tensor<1x4x
     fused.yield %r : f32
   }
   func.return %y : tensor<1x4x10x10xf32>
+}
+
+// -----
+
+// Remainders of a window of three: one tap or two along each axis, with what the epilogue reads at their places.
+// APART-LABEL: @apart
+func.func @apart(%x: tensor<1x8x5x5xf32>, %b: tensor<4x10xf32>) -> tensor<1x4x10x9xf32> {
+  // APART: [[A:%.*]] = fused.convolution %x, {{%.*}}, %b {{.*}}#fused.access<["d1", "2*d2"]>{{.*}} tensor<4x8x1x1xf32>, {{.*}} -> tensor<1x4x5x5xf32>
+  // APART: [[B:%.*]] = fused.convolution %x, {{%.*}} tensor<4x8x1x2xf32>, {{.*}} -> tensor<1x4x5x4xf32>
+  // APART: [[C:%.*]] = fused.convolution %x, {{%.*}}, %b {{.*}}post_padding = array<i64: 1, 0>{{.*}}#fused.access<["d1", "2*d2 + 1"]>{{.*}} tensor<4x8x2x1xf32>, {{.*}} -> tensor<1x4x5x5xf32>
+  // APART: [[D:%.*]] = fused.convolution %x, {{%.*}} tensor<4x8x2x2xf32>, {{.*}} -> tensor<1x4x5x4xf32>
+  // APART: [[Y:%.*]] = fused.interleave [[A]], [[B]], [[C]], [[D]] {fused.in_place = [true, true, true, true], factors = array<i64: 2, 2>}
+  // APART: func.return [[Y]]
+  %k = trt.constant {value = dense<0.5> : tensor<8x4x3x3xf32>} : tensor<8x4x3x3xf32>
+  %y = fused.convolution %x, %k, %b {stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 1, 1>, post_padding = array<i64: 0, 1>, transposed = true, access = [#fused.access<["d1", "d2"]>]} : (tensor<1x8x5x5xf32>, tensor<8x4x3x3xf32>, tensor<4x10xf32>) -> tensor<1x4x10x9xf32> {
+  ^bb0(%acc: f32, %e: f32):
+    %r = arith.addf %acc, %e : f32
+    fused.yield %r : f32
+  }
+  func.return %y : tensor<1x4x10x9xf32>
+}
+
+// -----
+
+// With fewer channels than lanes, convolutions of single remainders would compute empty lanes.
+// APART-LABEL: @few_channels
+// APART-NOT: fused.interleave
+func.func @few_channels(%x: tensor<1x8x5x5xf32>) -> tensor<1x3x10x10xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<8x3x2x2xf32>} : tensor<8x3x2x2xf32>
+  %y = fused.convolution %x, %k {stride = array<i64: 2, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, transposed = true} : (tensor<1x8x5x5xf32>, tensor<8x3x2x2xf32>) -> tensor<1x3x10x10xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<1x3x10x10xf32>
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
@@ -66,6 +66,31 @@ def test_deconvolution(
         group=groups,
     )
     assert "transposed = true" not in check(network, [2, 4, length, 5], "expand-deconvolution")
+    check(network, [2, 4, length, 5], "expand-deconvolution{lanes=2}")
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    stride=st.integers(1, 3),
+    window=st.integers(1, 5),
+    pads=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    more=st.integers(0, 2),
+    dilation=st.integers(1, 2),
+    groups=st.sampled_from([1, 3]),
+    length=st.integers(1, 6),
+)
+def test_deconvolution_of_a_signal(
+    stride: int, window: int, pads: tuple[int, int], more: int, dilation: int, groups: int, length: int
+) -> None:
+    reach = (window - 1) * dilation
+    pre, post = (min(pad, reach) for pad in pads)
+    more = min(more, stride - 1)
+    assume(stride * (length - 1) + reach + 1 + more - pre - post > 0)
+    attributes = {"strides": [stride], "dilations": [dilation], "pads": [pre, post], "output_padding": [more]}
+    network = model("ConvTranspose", [6, 4, window], 3, group=groups, **attributes)
+    text = check(network, [5, 6, length], "expand-deconvolution{lanes=4},expand-convolution-rank")
+    if 1 < stride <= reach + 1 and pre == post == 0:
+        assert f"factors = array<i64: 1, {stride}>" in text
 
 
 @settings(max_examples=30, deadline=None)

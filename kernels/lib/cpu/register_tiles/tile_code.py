@@ -15,8 +15,8 @@ from mlirt.kernels.lib.epilogue import extra_operands, finished
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.nest_words import masked
-from mlirt.kernels.lib.language.tile_words import elements, map_elements
-from mlirt.kernels.lib.language.words import Strided
+from mlirt.kernels.lib.language.tile_words import elements, map_elements, prefetch
+from mlirt.kernels.lib.language.words import Strided, static_range
 from mlirt.kernels.lib.loops.loop_nest import Affine
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
@@ -78,6 +78,19 @@ class TileCode:
 
         values = map_elements(result, tile, valid)
         return values
+
+    def leaves_gaps(self) -> bool:
+        """Whether the pixels of a row of results do not lie behind each other."""
+        return self.out.steps[-2] != self.lanes
+
+    @kernel
+    def prefetch_results(self, spans: Sequence[Span], rows: int, columns: int) -> None:
+        """Ask for the lines of a tile of results: processors foresee only those that follow each other."""
+        for row in static_range(rows):
+            for column in static_range(columns):
+                memory, places = self._place(self.out, spans, [row, column, 0])
+                at = sum([index * stride for index, stride in zip(places, memory.strides, strict=True)])
+                prefetch(memory.memory, at)
 
     def _store(self, value: Value, spans: Sequence[Span], inside: Sequence[Value], is_final: bool) -> None:
         value = value if is_final else self._finished(value, spans, inside)
