@@ -112,7 +112,7 @@ class TileCode:
         # All that a float32 holds exactly: within these limits the conversion is one instruction.
         return emit(arith.FPToSIOp(min(max(element, -_WHOLE), _WHOLE), wanted))  # pyright: ignore[reportArgumentType]
 
-    def _place(self, one: Affine, spans: Sequence[Span], inside: Sequence[Value]) -> tuple[Strided, list[Index]]:
+    def _place(self, one: Affine, spans: Sequence[Span], inside: Sequence[Index]) -> tuple[Strided, list[Index]]:
         """The memory of an operand, and the indices of an element of the tile in it."""
         indices, strides = list[Index](), list[Stride]()
         for axis, span in enumerate(spans):
