@@ -270,6 +270,7 @@ PHASES = (
                 "cuda",
             ),
             Step("expand-volume-convolution", "blocks are for images: slices of volumes become images", "cpu"),
+            Step("eliminate-dead-layers", "nothing is left of volumes whose readers take their slices", "cpu"),
             Step("expand-convolution-rank", "blocks are for images: signals become images of height 1", "cpu"),
             Step("merge-convolution-groups{lanes={lanes}}", "a block of channels must not have several groups", "cpu"),
             Step("fuse-channel-shuffles", "vectors of channels are gathered at once, where they lie in blocks", "cpu"),
@@ -286,6 +287,9 @@ PHASES = (
                 "cpu",
             ),
             Step("fuse-block-conversion", "what follows may read blocks where it reorders images anyway", "cpu"),
+            Step(
+                "fuse-convolution-move", "convolutions write blocks in any order, and it is known who reads them", "cpu"
+            ),
             Step(
                 "fuse-convolution-pooling{in_blocks=true}",
                 "kernels for blocks hold whole windows; what became of a convolution is known only now",

@@ -13,6 +13,7 @@ from mlirt.builder.tactics.network_of_one_op import identity
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.joining import JoiningOp
+from mlirt.dialects.fused.moves import is_written_through
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.target import Target
@@ -76,7 +77,7 @@ def _is_free(op: Operation, lowering: Lowering) -> bool:
         return lowering.placements.shown(op) is not None
     if isinstance(op, JoiningOp):
         return all(lowering.placements.writes_into(op, position) for position in range(len(op.inputs)))
-    return is_shown(op)
+    return is_shown(op) or is_written_through(op)
 
 
 def _memory(op: Operation, lowering: Lowering) -> str:

@@ -16,6 +16,7 @@ from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim, symbols
 from mlirt.dialects.tensor_types import dims, element_of, rank, tensor
 from mlirt.passes.layout.convolution_rewriting import DIRECT, kernel_of
+from mlirt.passes.layout.volume_frames import frames_of_convolution, slices_as_rows
 from mlirt.passes.rules import Match, Outcome, RulePass, rule
 
 
@@ -33,6 +34,19 @@ class ExpandVolumeConvolutionPass(RulePass):
         %b = fused.view %a : 4x24x5x5
         %c = fused.convolution %b, %k' {..} : (4x24x5x5, 16x24x3x3) -> 4x16x3x3
         %y = fused.pointwise %c {access = [["4*d0 + d2", "d1", "d3", "d4"]]} : 1x16x4x3x3
+
+    Windows of one slice of one volume are convolutions of slices, epilogue and all. A copy makes images of them, and a
+    move puts the images of the result where rows of an image are slices, as the convolutions below read and write them.
+
+    Before: `%y = fused.convolution %x, %k {..} : (1x8x6x5x5, 16x8x1x3x3) -> 1x16x6x3x3`
+    After:
+
+        %a = fused.view %x : 1x8x6x25
+        %b = fused.pointwise %a {access = [["0", "d1", "d0", "5*d2 + d3"]]} : 6x8x5x5
+        %c = fused.convolution %b, %k' {..} : (6x8x5x5, 16x8x3x3) -> 6x16x3x3
+        %d = fused.view %c : 6x16x1x9
+        %e = fused.pointwise %d {access = [["d2", "d1", "d0", "d3"]]} : 1x16x6x9
+        %y = fused.view %e : 1x16x6x3x3
 
     Where windows have the length 1 along the last axis, and a step of 1 along both last ones, these are one: what was
     a step along the last but one is a dilation of whole rows. Then nothing is copied.
@@ -52,8 +66,9 @@ class ExpandVolumeConvolutionPass(RulePass):
         if rank(convolution.output.type) != 5:
             return None
         array = m.array(kernel)
-        if (joined := _joined_axes(m, convolution, kernel)) is not None:
-            return joined
+        for way in (_joined_axes, frames_of_convolution):
+            if (made := way(m, convolution, kernel)) is not None:
+                return made
         outputs, inputs, depth, *window = array.shape
         element, accumulator = element_of(convolution.input.type), convolution.epilogue.block.args[0].type
         batch, channels, _, *image = dims(convolution.input.type)
@@ -102,10 +117,10 @@ def _joined_axes(m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Oper
     pairs = list(zip(convolution.extras, convolution.access, strict=True))
     if any(access != _WHOLE_VOLUME and _mentions_place(access) for _, access in pairs):
         return None
-    extras = [m.insert(_joined_view(value)).output if access == _WHOLE_VOLUME else value for value, access in pairs]
+    extras = [m.insert(slices_as_rows(value)).output if access == _WHOLE_VOLUME else value for value, access in pairs]
     *shape, rows, columns = dims(convolution.output.type)
     image = ConvolutionOp(
-        m.insert(_joined_view(convolution.input)).output,
+        m.insert(slices_as_rows(convolution.input)).output,
         kernel_of(m, kernel, array.reshape(array.shape[:-1]), "of joined axes"),
         tensor(element_of(convolution.output.type), [*shape, rows * columns]),
         convolution.detach_region(convolution.epilogue),
@@ -119,12 +134,6 @@ def _joined_axes(m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Oper
         access=[_WHOLE_IMAGE if access == _WHOLE_VOLUME else access for _, access in pairs],
     )
     return m.insert(ViewOp(m.insert(image).output, convolution.output.type))
-
-
-def _joined_view(volume: SSAValue) -> ViewOp:
-    """A volume whose last two axes are one."""
-    *shape, length, width = dims(volume.type)
-    return ViewOp(volume, tensor(element_of(volume.type), [*shape, length * width]))
 
 
 def _mentions_place(access: AccessAttr) -> bool:

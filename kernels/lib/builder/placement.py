@@ -12,6 +12,7 @@ from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.context import weights_of
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.fused.joining import JoiningOp
+from mlirt.dialects.fused.moves import is_written_through, permutation
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.slices import is_shown, slice_starts
 from mlirt.dialects.fused.view import ViewOp, joins_axes
@@ -78,6 +79,7 @@ class Placements:
         self._weights: dict[WeightsAttr, SSAValue] = {}
         self._concat_of: dict[SSAValue, tuple[JoiningOp, int]] = {}
         self._view_of: dict[SSAValue, SSAValue] = {}  # of what is written through a view, which is in a concatenation
+        self._move_of: dict[SSAValue, PointwiseOp] = {}  # of what is written where a move puts it
         self._parts: dict[JoiningOp, list[tuple[Dim, tuple[Dim, ...]]]] = {}  # of the inputs, in elements
         self._head: Operation | None = None
         self.recording: Recording | None = None
@@ -91,6 +93,8 @@ class Placements:
             for op in inner.ops:
                 if isinstance(op, JoiningOp):
                     self._plan_in_place(op)
+                elif isinstance(op, PointwiseOp) and is_written_through(op):
+                    self._plan_moved(op)
 
     def _plan_in_place(self, op: JoiningOp) -> None:
         for position, (value, allowed) in enumerate(zip(op.inputs, op.in_place, strict=True)):
@@ -105,9 +109,15 @@ class Placements:
                     self._view_of[made] = value
                 self._concat_of[value] = (op, position)
 
+    def _plan_moved(self, op: PointwiseOp) -> None:
+        moved = op.inputs[0]
+        self._move_of[moved] = op
+        if isinstance(moved.owner, ViewOp):
+            self._view_of[moved.owner.input] = moved
+
     def is_in_place(self, value: SSAValue) -> bool:
-        """Whether a value lies in the result of a concatenation."""
-        return value in self._concat_of or value in self._view_of
+        """Whether a value lies in the result of a concatenation, or of a move."""
+        return value in self._concat_of or value in self._view_of or value in self._move_of
 
     def writes_into(self, op: JoiningOp, position: int) -> bool:
         """Whether the producer of a concatenation's input writes it straight into the result."""
@@ -124,7 +134,12 @@ class Placements:
         return self._known.get(value)
 
     def find_joined(self, value: SSAValue) -> Placement | None:
-        """The placement of a value that lies in the result of a concatenation, where that has been asked for."""
+        """The placement of a value that lies in the result of a concatenation or a move, where that has been asked
+        for.
+        """
+        moved = self._move_of.get(self._view_of.get(value, value))
+        if moved is not None:
+            return self[value] if moved.outputs[0] in self._known else None
         whole = self._concat_of[self._view_of.get(value, value)][0].output
         if whole in self._known or (self.is_in_place(whole) and self.find_joined(whole) is not None):
             return self[value]
@@ -159,6 +174,8 @@ class Placements:
             return self.part(op, position)
         if value in self._view_of:
             return self._behind(value, self._view_of[value])
+        if value in self._move_of:
+            return self._moved(self._move_of[value])
         if isinstance(owner, ViewOp):
             shown = self.shown(owner)
             if shown is not None:
@@ -187,6 +204,12 @@ class Placements:
         steps = iter([step for size, step in zip(dims(view.type), place.strides, strict=True) if size != 1])
         found = tuple(1 if size == 1 else next(steps) for size in dims(value.type))
         return Placement(place.buffer, place.offset, found, place.part)
+
+    def _moved(self, op: PointwiseOp) -> Placement:
+        """Where the operand of a move lies in the result."""
+        place, axes = self[op.outputs[0]], permutation(op)
+        assert axes is not None
+        return Placement(place.buffer, place.offset, tuple(place.strides[axis] for axis in axes), place.part)
 
     def _slice(self, op: PointwiseOp) -> Placement:
         """Where a slice lies in its operand."""

@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.context import RtContext, weights_of
+from mlirt.dialects.fused.moves import is_written_through
 from mlirt.dialects.fused.slices import is_shown
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.ir_printer import IrPrinter
@@ -165,7 +166,7 @@ class Lowering:
         self.placements.anchor = op
         if op.results and all(element_count(result.type) == 0 for result in op.results):
             return
-        if is_shown(op):
+        if is_shown(op) or is_written_through(op):
             return
         key = None if self._recipes is None else key_of(op, self)
         if self._recipes is None or key is None:

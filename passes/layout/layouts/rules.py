@@ -192,6 +192,16 @@ def assign_interleave(op: Operation, assignment: Assignment) -> Operation | None
     return made
 
 
+def assign_view(op: Operation, assignment: Assignment) -> Operation | None:
+    """Other rows of the same pixels keep the blocks of their channels."""
+    assert isinstance(op, ViewOp)
+    before = plain(op.input.type)
+    is_image = is_blocked(op.input.type) and rank(before) == rank(op.output.type) == 4
+    if not is_image or any(halo(op.input.type) or ()) or dims(before)[:2] != dims(op.output.type)[:2]:
+        return None
+    return ViewOp(op.input, blocked(op.output.type, assignment.lanes))
+
+
 def assign_resize(op: Operation, assignment: Assignment) -> Operation | None:
     """Height and width are resampled in each lane alike."""
     assert isinstance(op, ResizeOp)
@@ -240,6 +250,7 @@ RULES: dict[type[Operation], Rule] = {
     InterleaveOp: assign_interleave,
     ResizeOp: assign_resize,
     GatherOp: assign_gather,
+    ViewOp: assign_view,
 }
 
 __all__ = ["RULES", "Rule"]

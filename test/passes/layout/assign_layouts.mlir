@@ -131,3 +131,20 @@ func.func @interleave(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x16xf32> {
   }
   func.return %z : tensor<1x32x8x16xf32>
 }
+
+// -----
+
+// Other rows of the same pixels are blocks as well.
+// CHECK-LABEL: @view
+func.func @view(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x1x64xf32> {
+  // CHECK: [[A:%.*]] = fused.convolution
+  // CHECK: [[V:%.*]] = fused.view [[A]] : {{.*}} -> tensor<1x2x1x64x16xf32, #trt.dims<["1", "2", "1", "64", "16"], channels = "32">>
+  // CHECK: fused.reformat [[V]]
+  %k = trt.constant {value = dense<0.5> : tensor<32x32x1x1xf32>} : tensor<32x32x1x1xf32>
+  %a = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x32x8x8xf32>, tensor<32x32x1x1xf32>) -> tensor<1x32x8x8xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %y = fused.view %a : (tensor<1x32x8x8xf32>) -> tensor<1x32x1x64xf32>
+  func.return %y : tensor<1x32x1x64xf32>
+}

@@ -54,3 +54,41 @@ func.func @joined(%x: tensor<2x8x6x9x5xf32>, %r: tensor<2x16x4x9x5xf32>, %b: ten
   }
   func.return %y : tensor<2x16x4x9x5xf32>
 }
+
+// -----
+
+// Windows of one slice: frames are read from rows that are slices, and written there; so is a residual.
+// CHECK-LABEL: @frames
+// CHECK-DAG: [[K:%.*]] = trt.constant {{.*}} : tensor<16x8x3x3xf32>
+// CHECK-DAG: [[X:%.*]] = fused.view %x : {{.*}} -> tensor<1x8x6x25xf32>
+// CHECK-DAG: [[R:%.*]] = fused.view %r : {{.*}} -> tensor<1x16x3x9xf32>
+// CHECK-DAG: [[A:%.*]] = fused.pointwise [[X]] {access = [#fused.access<["0", "d1", "2*d0", "5*d2 + d3"]>]} : (tensor<1x8x6x25xf32>) -> tensor<3x8x5x5xf32>
+// CHECK: [[C:%.*]] = fused.convolution [[A]], [[K]], [[R]], %b {{.*}}access = [#fused.access<["0", "d1", "d0", "3*d2 + d3"]>, #fused.access<["d1"]>]} {{.*}} -> tensor<3x16x3x3xf32>
+// CHECK: arith.mulf
+// CHECK: [[D:%.*]] = fused.view [[C]] : (tensor<3x16x3x3xf32>) -> tensor<3x16x1x9xf32>
+// CHECK: [[E:%.*]] = fused.pointwise [[D]] {access = [#fused.access<["d2", "d1", "d0", "d3"]>]} : {{.*}} -> tensor<1x16x3x9xf32>
+// CHECK: fused.view [[E]] : (tensor<1x16x3x9xf32>) -> tensor<1x16x3x3x3xf32>
+func.func @frames(%x: tensor<1x8x6x5x5xf32>, %r: tensor<1x16x3x3x3xf32>, %b: tensor<16xf32>) -> tensor<1x16x3x3x3xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x1x3x3xf32>} : tensor<16x8x1x3x3xf32>
+  %y = fused.convolution %x, %k, %r, %b {stride = array<i64: 2, 1, 1>, dilation = array<i64: 1, 1, 1>, pre_padding = array<i64: 0, 0, 0>, post_padding = array<i64: 0, 0, 0>, access = [#fused.access<["d0", "d1", "d2", "d3", "d4"]>, #fused.access<["d1"]>]} : (tensor<1x8x6x5x5xf32>, tensor<16x8x1x3x3xf32>, tensor<1x16x3x3x3xf32>, tensor<16xf32>) -> tensor<1x16x3x3x3xf32> {
+  ^bb0(%acc: f32, %e: f32, %f: f32):
+    %s = arith.mulf %acc, %e : f32
+    %t = arith.addf %s, %f : f32
+    fused.yield %t : f32
+  }
+  func.return %y : tensor<1x16x3x3x3xf32>
+}
+
+// -----
+
+// Slices of several volumes are copied, as where windows have more of them.
+// CHECK-LABEL: @frames_of_two
+// CHECK: fused.pointwise %x {access = [#fused.access<["d0", "d2", "d1 + d3", "d4", "d5"]>]}
+func.func @frames_of_two(%x: tensor<2x8x6x5x5xf32>) -> tensor<2x16x6x3x3xf32> {
+  %k = trt.constant {value = dense<0.5> : tensor<16x8x1x3x3xf32>} : tensor<16x8x1x3x3xf32>
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1, 1>, dilation = array<i64: 1, 1, 1>, pre_padding = array<i64: 0, 0, 0>, post_padding = array<i64: 0, 0, 0>} : (tensor<2x8x6x5x5xf32>, tensor<16x8x1x3x3xf32>) -> tensor<2x16x6x3x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return %y : tensor<2x16x6x3x3xf32>
+}

@@ -144,6 +144,25 @@ def test_volume(stride: int, window: int, dilation: int, pads: tuple[int, int], 
 
 @settings(max_examples=20, deadline=None)
 @given(
+    strides=st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 2)),
+    window=st.tuples(st.integers(1, 3), st.integers(2, 3)),
+    pads=st.tuples(st.integers(0, 2), st.integers(0, 2)),
+    groups=st.sampled_from([1, 2]),
+    batch=st.sampled_from([1, 5]),
+)
+def test_frames_of_a_volume(
+    strides: tuple[int, ...], window: tuple[int, int], pads: tuple[int, int], groups: int, batch: int
+) -> None:
+    attributes = {"strides": list(strides), "pads": [0, *pads, 0, pads[1], pads[0]]}
+    network = model("Conv", [6, 4, 1, *window], 5, group=groups, **attributes)
+    for axis, size in ((0, batch), (4, 6)):
+        network.graph.input[0].type.tensor_type.shape.dim[axis].dim_value = size
+    text = check(network, [batch, 4 * groups, 7, 5, 6], "expand-volume-convolution,eliminate-dead-layers")
+    assert ('"6*d2 + d3"' in text) == (batch == 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
     stride=st.integers(1, 2),
     window=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     dilation=st.integers(1, 2),

@@ -10,6 +10,7 @@ from xdsl.dialects import arith
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.tensor_types import strides
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.epilogue import extra_operands, finished
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
@@ -80,8 +81,8 @@ class TileCode:
         return values
 
     def leaves_gaps(self) -> bool:
-        """Whether the pixels of a row of results do not lie behind each other."""
-        return self.out.steps[-2] != self.lanes
+        """Whether pixels or rows of the results lie further apart than those of a tensor of their type do."""
+        return self.out.steps[2:4] != strides(self.op.output.type)[0][2:4]
 
     @kernel
     def prefetch_results(self, spans: Sequence[Span], rows: int, columns: int) -> None:
