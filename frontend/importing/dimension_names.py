@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import SupportsIndex
 
-from mlirt.dialects.symbolic import FUNCTIONS, Dim, sym
+from mlirt.dialects.symbolic import FUNCTIONS, Dim, substitute, sym, symbols
 from mlirt.dialects.symbolic_text import parse
 from mlirt.errors import InvalidInputError
 
 _MAX_NAME_LENGTH = 64
+_ITERATION = re.compile(r"d\d+")
 
 
 class DimensionNames:
@@ -40,11 +41,13 @@ def is_name(text: str) -> bool:
 
 
 def identifier(text: str) -> str:
-    """`text` with everything but letters, digits and underscores replaced, so that it can stand in an expression."""
+    """`text` with everything but letters, digits and underscores replaced, so that it can stand in an expression.
+
+    `d0`, `d1`, .. are what iterations are called in accesses, as functions have names there, too.
+    """
     name = re.sub(r"\W+", "_", text[:_MAX_NAME_LENGTH], flags=re.ASCII).strip("_")
-    if name in FUNCTIONS:
-        return f"{name}_"
-    return name if name and not name[0].isdigit() else f"d{name}"
+    name = name if name and not name[0].isdigit() else f"d{name}"
+    return f"{name}_" if name in FUNCTIONS or _ITERATION.fullmatch(name) else name
 
 
 def given_dims(name: str, shape: Sequence[int | str], rank: int) -> list[Dim]:
@@ -57,9 +60,10 @@ def given_dims(name: str, shape: Sequence[int | str], rank: int) -> list[Dim]:
 def _given_dim(name: str, size: SupportsIndex | str, shape: Sequence[object]) -> Dim:
     if isinstance(size, str):
         try:
-            return parse(size)
+            dimension = parse(size)
         except ValueError as error:
             raise InvalidInputError(f"input {name!r}: {error}") from error
+        return substitute(dimension, {one: sym(identifier(one)) for one in symbols(dimension)})
     number = -1 if isinstance(size, bool) or not hasattr(size, "__index__") else int(size)
     if number < 0:
         raise InvalidInputError(f"input {name!r}: {size!r} in {list(shape)} is no length; give a number or a name")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from onnx import helper
 from onnx_models import imported_text, model_of
 
+import mlirt
 from mlirt.dialects.symbolic_text import parse
 from mlirt.frontend.importing.dimension_names import DimensionNames, identifier
 
@@ -19,6 +21,8 @@ from mlirt.frontend.importing.dimension_names import DimensionNames, identifier
         ("2x", "d2x"),
         ("", "d"),
         ("max", "max_"),
+        ("d0", "d0_"),
+        ("17", "d17_"),
         ("höhe", "h_he"),
     ],
 )
@@ -37,3 +41,15 @@ def test_equal_names_are_equal_and_others_differ() -> None:
 def test_lengths_without_a_name_need_not_be_equal(text: str) -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": ("float32", [text, 3, text])}, ["y"])
     assert '#trt.dims<["x_d0", "3", "x_d2"]>' in imported_text(model)
+
+
+def test_a_dimension_may_be_called_as_an_iteration_is() -> None:
+    """A length of 1 or 2 that a fixed tensor meets: accesses have `d0` and `d1` of their own beside it."""
+    nodes = [helper.make_node("Sigmoid", ["x"], ["s"]), helper.make_node("Add", ["s", "r"], ["y"])]
+    inputs = {"x": ("float32", ["d1", "d0"]), "r": ("float32", [2, 3])}
+    model = model_of(nodes, inputs, ["y"])
+    x, r = np.float32([[1, -2, 4]]), np.float32([[1, 2, 3], [4, 5, 6]])
+    engine = mlirt.compile(model, target="cpu")
+    for given in (x, np.concatenate([x, -x]), x[:, :1]):
+        found = engine.run({"x": given, "r": r})["y"]
+        np.testing.assert_allclose(found, 1 / (1 + np.exp(-given)) + r, rtol=1e-6)
