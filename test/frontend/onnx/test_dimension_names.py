@@ -48,7 +48,7 @@ def test_a_dimension_may_be_called_as_an_iteration_is() -> None:
     nodes = [helper.make_node("Sigmoid", ["x"], ["s"]), helper.make_node("Add", ["s", "r"], ["y"])]
     inputs = {"x": ("float32", ["d1", "d0"]), "r": ("float32", [2, 3])}
     model = model_of(nodes, inputs, ["y"])
-    x, r = np.float32([[1, -2, 4]]), np.float32([[1, 2, 3], [4, 5, 6]])
+    x, r = np.array([[1, -2, 4]], np.float32), np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     engine = mlirt.compile(model, target="cpu")
     for given in (x, np.concatenate([x, -x]), x[:, :1]):
         found = engine.run({"x": given, "r": r})["y"]
