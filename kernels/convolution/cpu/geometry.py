@@ -50,6 +50,12 @@ class Geometry:
     parts: Parts | None = None
     padded: tuple[PaddedAxis | None, PaddedAxis | None] = (None, None)
 
+    @property
+    def sum_steps(self) -> int:
+        """The steps of the sum of an element of the result."""
+        each = 1 if self.is_depthwise else self.depth // self.word
+        return self.window[0] * self.window[1] * self.blocks_in * each
+
     def needed(self, columns: int) -> float:
         """Which part of all products with panels of so many blocks there is to compute."""
         panels = -(-self.blocks_out // columns)

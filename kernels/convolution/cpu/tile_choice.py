@@ -23,13 +23,14 @@ def choose_tile(
     multiple: int = 1,
     needed: Callable[[int], float] = lambda _: 1.0,
     room: StepRegisters | None = None,
+    steps: int = 0,
 ) -> RegisterTile:
     """The tile with the least cycles for `length` pixels of a row and `blocks` blocks of channels.
 
     A tile has a multiple of `multiple` pixels. `needed` says which part of the accumulators panels of so many blocks
-    have, `room` the registers besides accumulators.
+    have, `room` the registers besides accumulators, `steps` how many steps the sum has, if the weights count.
     """
-    return next(iter(tile_cycles(length, blocks, cpu, multiple, needed, room)))
+    return next(iter(tile_cycles(length, blocks, cpu, multiple, needed, room, steps)))
 
 
 @lru_cache(maxsize=4096)
@@ -40,6 +41,7 @@ def tile_cycles(
     multiple: int = 1,
     needed: Callable[[int], float] = lambda _: 1.0,
     room: StepRegisters | None = None,
+    steps: int = 0,
 ) -> dict[RegisterTile, float]:
     """The tiles for `choose_tile`, the best first, and the cycles of a step of the sum of all pixels of a row; for a
     length that is not known, of a pixel.
@@ -52,22 +54,28 @@ def tile_cycles(
         for pixels in range(multiple, most + 1, multiple)
         if room.fit(RegisterTile(pixels, columns), registers)
     ]
-    costs = {shape: _cost(shape, length, blocks, cpu) * needed(shape.blocks) for shape in shapes}
+    costs = {shape: _cost(shape, length, blocks, cpu, steps) * needed(shape.blocks) for shape in shapes}
     return dict(sorted(costs.items(), key=lambda item: (item[1], -item[0].pixels * item[0].blocks)))
 
 
-def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice) -> float:
-    panels = -(-blocks // shape.blocks)
+def _cost(shape: RegisterTile, length: Dim, blocks: int, cpu: CpuDevice, steps: int) -> float:
+    panels, each = -(-blocks // shape.blocks), max(cycles(shape, cpu), _streamed(shape, cpu, steps))
     if isinstance(length, int):
-        return -(-length // shape.pixels) * panels * cycles(shape, cpu)
+        return -(-length // shape.pixels) * panels * each
     fits = 1.0 if _USUAL_PIXELS % shape.pixels == 0 else _MISFIT
-    return fits * panels * cycles(shape, cpu) / shape.pixels
+    return fits * panels * each / shape.pixels
 
 
 def cycles(shape: RegisterTile, cpu: CpuDevice) -> float:
     """For one step of the sum: multiplications and loads begin side by side; each sum waits for the one before it."""
     loads = step_loads(shape.pixels, shape.blocks, cpu) / cpu.loads + 0.5
     return max(shape.pixels * shape.blocks / cpu.multiplies, loads, cpu.latency)
+
+
+def _streamed(shape: RegisterTile, cpu: CpuDevice, steps: int) -> float:
+    """The cycles in which the weights of a step arrive, where the first-level cache does not keep those of a panel."""
+    step = shape.blocks * cpu.vector_bits // 8
+    return step / cpu.tiles.panel_bytes if steps * step > cpu.l1_ways * cpu.l1_way_bytes else 0.0
 
 
 def lines_for_each(lines: int, tiles: int | None) -> int:

@@ -59,12 +59,15 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     step = flat_step(geometry, code, rows, length) if pooling is None else None
     rows, length = (rows, length) if step is None else (1, rows * length)
     known = typical_values(lowering.block)
-    each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
-    steps = geometry.groups * geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
-    times = steps * typical(batch * rows if isinstance(length, int) else batch * rows * length, known)
+    times = (
+        geometry.groups
+        * geometry.sum_steps
+        * typical(batch * rows if isinstance(length, int) else batch * rows * length, known)
+    )
     multiple = 1 if pooling is None else pooling.columns
     room = _room(geometry, step, lowering)
-    costs = tile_cycles(length, geometry.blocks_out, lowering.target.cpu, multiple, geometry.needed, room)
+    needed = geometry.needed
+    costs = tile_cycles(length, geometry.blocks_out, lowering.target.cpu, multiple, needed, room, geometry.sum_steps)
     return tile_estimates(costs, times / lowering.target.threads)
 
 
@@ -81,7 +84,9 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     multiple = 1 if pooling is None else pooling.columns
     cpu, needed = lowering.target.cpu, geometry.needed
     room = _room(geometry, step, lowering)
-    shape = tile_named(lowering.choice(op)) or choose_tile(length, geometry.blocks_out, cpu, multiple, needed, room)
+    shape = tile_named(lowering.choice(op)) or choose_tile(
+        length, geometry.blocks_out, cpu, multiple, needed, room, geometry.sum_steps
+    )
     if shape.pixels % multiple or not room.fit(shape, cpu.registers):
         return False
     panels = -(-geometry.blocks_out // shape.blocks) * geometry.groups
@@ -130,9 +135,7 @@ def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
 
 def _row_cycles(geometry: Geometry, shape: RegisterTile, length: Dim, cpu: CpuDevice) -> Dim:
     """What the tiles of a row of one panel take."""
-    each = 1 if geometry.is_depthwise else geometry.depth // geometry.word
-    steps = geometry.window[0] * geometry.window[1] * geometry.blocks_in * each
-    return ceil_div(length * int(steps * cycles(shape, cpu) * geometry.needed(shape.blocks)), shape.pixels)
+    return ceil_div(length * int(geometry.sum_steps * cycles(shape, cpu) * geometry.needed(shape.blocks)), shape.pixels)
 
 
 class ConvolutionKernel(TileRows):

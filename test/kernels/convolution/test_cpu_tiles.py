@@ -120,6 +120,13 @@ def test_tiles_leave_registers_for_the_factors(device: str, registers: int) -> N
             assert not isinstance(length, int) or shape.pixels <= length
 
 
+def test_few_pixels_do_not_wait_for_weights_that_no_near_cache_keeps() -> None:
+    """Tiles of two pixels would leave no pixel of 34 over, but read eight vectors of weights in each step."""
+    cpu = cpu_device("cpu-avx512")
+    assert choose_tile(34, 8, cpu, 2, steps=20).pixels == 2
+    assert choose_tile(34, 8, cpu, 2, steps=1600).pixels > 2
+
+
 def test_tiles_together_ask_for_all_lines_of_the_next_panel() -> None:
     assert [lines_for_each(8, tiles) for tiles in (1, 3, 4, 7, 8, 100, None)] == [8, 4, 2, 2, 1, 1, 1]
     assert lines_for_each(12, 1) >= 12
