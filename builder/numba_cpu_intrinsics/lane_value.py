@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector, llvm_scalar
-from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, has_fused_operations
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, has_fused_operations, is_x86
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
 
 # Products may be contracted into fused multiply-adds; nothing else about floats is relaxed.
@@ -294,9 +294,13 @@ class Value:
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """The larger one; NaN where either is NaN. A constant is compared first, for then one instruction does it all."""
+    """The larger one; NaN where either is NaN. On x86 a constant is compared first, for then one instruction does it
+    all; 64-bit Arm has an instruction that gives NaN.
+    """
     if not a.is_float:
         return a.compare(">", b).choose(a, b)
+    if not is_x86():
+        return a.intrinsic("maximum", b)
     if b.is_constant:
         return b.compare(">", a).choose(b, a)
     larger = a.compare(">", b).choose(a, b)
@@ -307,6 +311,8 @@ def minimum(a: Value, b: Value) -> Value:
     """The smaller one; NaN where either is NaN."""
     if not a.is_float:
         return a.compare("<", b).choose(a, b)
+    if not is_x86():
+        return a.intrinsic("minimum", b)
     if b.is_constant:
         return b.compare("<", a).choose(b, a)
     smaller = a.compare("<", b).choose(a, b)

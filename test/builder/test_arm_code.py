@@ -98,6 +98,24 @@ def test_the_accumulators_of_a_product_are_in_registers() -> None:
     assert "[sp" not in loop
 
 
+def test_steps_of_few_words_are_several_at_a_time() -> None:
+    """A block of four channels is one word: the columns of a window are a step, which asks for one line of the next weights."""
+    blocks = re.split(r"\n(?=\.L\w+:)", assembly("int8", "neoverse-v1"))
+    loop = max(blocks, key=lambda block: block.count("dot\t")).split("\tb.ne")[0]
+    found = instructions(loop)
+    products = sum(count for name, count in found.items() if name.endswith("dot"))
+    assert products > 0.5 * found.total()
+    assert products == 3 * 16
+    assert found["prfm"] + found["prfum"] < 2
+
+
+def test_limits_are_one_instruction() -> None:
+    """Arm's instructions for the larger and the smaller number give NaN: nothing is compared."""
+    found = instructions(assembly("int8", "neoverse-v1"))
+    assert found.keys() >= {"fmax", "fmin"}
+    assert not found.keys() & {"fcmgt", "fcmlt", "bsl", "bit", "bif"}
+
+
 @pytest.mark.parametrize("rows", [7, 64, 196])
 def test_tiles_are_those_of_32_registers(rows: int) -> None:
     shape = next(iter(tile_cycles(rows, 256, cpu_device("cpu-neoverse-v1"), 1)))

@@ -33,7 +33,7 @@ from mlirt.kernels.lib.language.tile_words import (
     multiply_add_lanes,
     prefetch,
 )
-from mlirt.kernels.lib.language.words import constant, size
+from mlirt.kernels.lib.language.words import constant, size, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile, tile_estimates, tile_named
 
@@ -46,6 +46,7 @@ PRIORITY = 20
 POOLS = True
 
 _UNROLLED = 4
+_LINE_BYTES = 64
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -253,11 +254,12 @@ class ConvolutionKernel(TileRows):
         g = self.geometry
         x_at = self.window_start(place, pixel)
         taps = self._taps(place, pixel)
-        lines = min(g.depth // g.word, _UNROLLED) * self.shape.blocks
-        ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, lines)
+        vectors = min(g.depth // g.word, _UNROLLED) * self._cells_at_once() * self.shape.blocks
+        ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, vectors)
         zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
         accumulators = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
-        return self._sum(accumulators, x_at, place.task[1:], taps, ahead, rows)
+        sums = self._sum_of_points if g.window == (1, 1) and self._cells_at_once() > 1 else self._sum
+        return sums(accumulators, x_at, place.task[1:], taps, ahead, rows)
 
     @kernel
     def _taps(self, place: Place, pixel: Index) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
@@ -283,16 +285,17 @@ class ConvolutionKernel(TileRows):
         return is_narrow and self.skips_rows()
 
     @kernel
-    def ahead_of(self, place: Place, pixel: Index, lines: int) -> list[Index]:
-        """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines, of which
-        a step reads `lines`.
+    def ahead_of(self, place: Place, pixel: Index, vectors: int) -> list[Index]:
+        """How far ahead the weights lie that a tile asks for in each step: its part of the next panel's lines, as far
+        as a step reads them with so many vectors.
         """
-        lanes = self.geometry.lanes * self.geometry.word
+        lines = -(-vectors * self.geometry.lanes * 4 // _LINE_BYTES)
+        length = _LINE_BYTES // (1 if self.geometry.word > 1 else 4)
         each = lines_for_each(lines, self._tiles_of_panel())
         number = place.row + pixel // self.shape.pixels
-        line = number % -(-lines // each) * (lanes * each)
+        line = number % -(-lines // each) * (length * each)
         ahead = size("panel_size", self._panel_size()) + line
-        return [ahead + number * lanes for number in range(each)]
+        return [ahead + number * length for number in range(each)]
 
     def _tiles_of_panel(self) -> int | None:
         """How many tiles a task multiplies with one panel, where that is known."""
@@ -305,6 +308,45 @@ class ConvolutionKernel(TileRows):
     def pixel_step(self) -> Index:
         """The distance between the windows of neighbouring pixels; a number shapes the code."""
         return self.step if isinstance(self.step, int) else value_of(self.k.named_size("x_pixel", self.step))
+
+    def _cells_at_once(self) -> int:
+        """How many blocks of a point, or columns of a window, are a step of the sum: several if they have few words."""
+        g = self.geometry
+        if g.word == 1 or g.is_depthwise or g.depth // g.word >= _UNROLLED:
+            return 1
+        cells = _UNROLLED * g.word // g.depth
+        if g.window == (1, 1):
+            return min(cells, g.blocks_in)
+        return g.window[1] if g.window[1] <= 2 * cells and not self.skips_columns() else 1
+
+    @kernel
+    def _sum_of_points(
+        self,
+        accumulators: Value,
+        x_at: Value,
+        task: tuple[Value, ...],
+        taps: tuple[tuple[Index, Index], tuple[Index, Index]],
+        ahead: list[Index],
+        rows: Value | None,
+    ) -> Value:
+        """`for block: accumulators += pixels * weights`, several blocks at a time as long as there are so many."""
+        g, x, w, cells = self.geometry, self.input, self.weights, self._cells_at_once()
+        w_at, count = task[0], task[1] if task[1:] else size("blocks", g.blocks_in)
+        whole = count - count % cells if task[1:] else size("whole_blocks", g.blocks_in // cells * cells)
+        at, block_step, step = x_at, size("x_block", g.steps[1]), self.pixel_step()
+        for _ in range(0, whole, cells):
+            for line in ahead:
+                prefetch(w, w_at + line)
+            for _ in static_range(cells):
+                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, g.depth // g.word, rows)
+                at += block_step
+                w_at += g.depth * self.width
+        if task[1:] or g.blocks_in % cells:
+            for _ in range(whole, count):
+                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, g.depth // g.word, rows)
+                at += block_step
+                w_at += g.depth * self.width
+        return accumulators
 
     @kernel
     def _sum(
@@ -325,6 +367,7 @@ class ConvolutionKernel(TileRows):
         cell = self.width * (1 if g.is_depthwise else g.depth)
         depth = min(g.depth // g.word, _UNROLLED)
         has_blocks, has_channels = g.blocks_in > 1 or is_point, not g.is_depthwise and depth * g.word < g.depth
+        unrolled = self._cells_at_once()
         for block in range(count) if has_blocks else once:
             block_at = x_at + block * size("x_block", g.steps[1]) if has_blocks else x_at
             row_step = 0 if is_point else size("x_window_row", g.steps[2] * g.dilation[0])
@@ -334,7 +377,7 @@ class ConvolutionKernel(TileRows):
                 row_at = block_at + r * row_step
                 w_row = w_block + r * size("w_window_row", cell * g.window[1]) if self.skips_rows() else w_at
                 w_at = w_row
-                for s in once if is_point else range(*taps[1]):
+                for s in once if is_point else static_range(unrolled) if unrolled > 1 else range(*taps[1]):
                     w_at = w_row + s * cell if self.skips_columns() else w_at
                     cell_at = row_at + s * column_step
                     for c in range(0, g.depth, depth * g.word) if has_channels else once:
@@ -343,7 +386,7 @@ class ConvolutionKernel(TileRows):
                             accumulators = multiply_add_lanes(accumulators, x, at, step, w, w_at, rows)
                             w_at += self.width
                         else:
-                            for line in ahead:
+                            for line in [] if unrolled > 1 and s > 0 else ahead:
                                 prefetch(w, w_at + line)
                             if g.word > 1:
                                 accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, depth, rows)

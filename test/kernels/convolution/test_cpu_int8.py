@@ -21,6 +21,8 @@ CASES = {
     "scaled": Case(32, 32, 9, 13, output="float32"),
     "quantised": Case(32, 32, 9, 13, batch=2, zero_point=3),
     "channels left over": Case(20, 37, 6, 5, has_residual=True),
+    "point, blocks left over": Case(44, 24, 5, 7, (1, 1), pre=(0, 0), post=(0, 0)),
+    "wide window": Case(12, 16, 9, 12, (3, 9), pre=(1, 4), post=(1, 4)),
     "many blocks": Case(16, 80, 5, 14, has_residual=True),
     "stride and dilation": Case(16, 16, 17, 15, stride=(2, 2), dilation=(2, 1), pre=(2, 0), post=(1, 1)),
     "first layer": Case(3, 32, 21, 30, (7, 7), stride=(2, 2), pre=(3, 3), post=(3, 3)),
@@ -32,7 +34,10 @@ CASES = {
     "symbolic": Case(32, 48, 11, 19, is_symbolic=True, has_residual=True, batch=2),
     "symbolic point": Case(32, 32, 6, 10, (1, 1), pre=(0, 0), post=(0, 0), is_symbolic=True),
 }
-_NARROW = ("accumulators", "channels left over", "first layer", "depthwise", "symbolic")
+_NARROW = (
+    *("accumulators", "channels left over", "first layer", "depthwise", "symbolic"),
+    *("point", "point, blocks left over", "symbolic point", "wide window"),
+)
 
 
 @pytest.mark.parametrize("bits", widths())
