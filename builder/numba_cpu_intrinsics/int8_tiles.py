@@ -9,11 +9,12 @@ from typing import Any
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, is_x86
-from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir
+from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
 
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _NEON_LANES = 4
 _SIGNS = 0x80808080 - (1 << 32)  # the highest bit of each byte, as a signed word
+SIGNED = 128
 FOUR = 4
 """Bytes whose products fall into one lane."""
 
@@ -136,17 +137,25 @@ def _by_sdot(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
     return accumulators.like(_neon_dot(builder, "sdot", accumulators.llvm, weights.bytes(), left))
 
 
-def offset_of_weights(builder: Any, steps: Sequence[Weights], lanes: int) -> Any:
+def missing_products(builder: Any, steps: Sequence[Weights], lanes: int, offset: int) -> Any:
     """What a row of accumulators lacks after products with the weights of some steps, for each of its lanes: nothing
-    (None), or 128 times the sum of all bytes.
+    (None), 128 times the sum of all bytes where that was taken off, or less that where `offset` wants it taken off.
     """
-    if best_dot_add(lanes) is not _by_sdot:
+    dot_add = best_dot_add(lanes)
+    takes_off = SIGNED if dot_add is _by_sdot else 0
+    if takes_off == offset:
         return None
     zeros = total = ir.Constant(ir.VectorType(_I32, lanes), None)
-    least = ir.Constant(ir.VectorType(_I8, FOUR * lanes), [-128] * FOUR * lanes)
+    if takes_off:
+        least = ir.Constant(ir.VectorType(_I8, FOUR * lanes), [-SIGNED] * FOUR * lanes)
+        for weights in steps:
+            total = _neon_dot(builder, "sdot", total, weights.bytes(), least)
+        return builder.sub(zeros, total)
+    sums = Value(builder, total, types.int32, lanes)
+    signs = Pixel(Pixels(builder, ir.Constant(total.type, [_SIGNS] * lanes)), 0)
     for weights in steps:
-        total = _neon_dot(builder, "sdot", total, weights.bytes(), least)
-    return builder.sub(zeros, total)
+        sums = dot_add(sums, signs, weights)
+    return builder.sub(zeros, sums.llvm)
 
 
 def _by_quarters(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:

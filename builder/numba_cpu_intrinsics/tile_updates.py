@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from mlirt.builder.numba_cpu_intrinsics.int8_tiles import (
     FOUR,
+    SIGNED,
     Pixel,
     Pixels,
     Weights,
@@ -19,7 +21,7 @@ from mlirt.builder.numba_cpu_intrinsics.int8_tiles import (
     first_lane,
     four_int8,
     int8_words,
-    offset_of_weights,
+    missing_products,
     weights_at,
 )
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
@@ -145,8 +147,10 @@ def _multiply_add_lanes(update: _Update, accumulators: list[Value]) -> list[Valu
     return accumulators
 
 
-def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int) -> list[Value]:
-    """`tile[i, j][l] += x[at + i * row_step + 4 * u + b] * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]`."""
+def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int, offset: int = 0) -> list[Value]:
+    """`tile[i, j][l] += (x[at + i * row_step + 4 * u + b] - offset)
+    * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]` for `u < depth`.
+    """
     builder, (rows, columns, lanes) = update.builder, shape_of(update.tile)
     words, dot_add, whole = ir.VectorType(_I32, lanes), best_dot_add(lanes), depth - (last < FOUR)
 
@@ -168,9 +172,9 @@ def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int) 
             for j, weight in enumerate(weights):
                 accumulators[i * columns + j] = dot_add(accumulators[i * columns + j], pixel, weight)
     for j, column in enumerate(zip(*steps, strict=True)):
-        offset = offset_of_weights(builder, column, lanes)
-        for number in range(j, rows * columns, columns) if offset is not None else ():
-            accumulators[number] = accumulators[number].like(builder.add(accumulators[number].llvm, offset))
+        lacking = missing_products(builder, column, lanes, offset)
+        for number in range(j, rows * columns, columns) if lacking is not None else ():
+            accumulators[number] = accumulators[number].like(builder.add(accumulators[number].llvm, lacking))
     return accumulators
 
 
@@ -218,6 +222,7 @@ _COMBINATIONS: dict[str, tuple[Emission, Sequence[str], Sequence[str]]] = {
     "multiply_add": (_multiply_add, ("step", "w", "w_at"), ("depth",)),
     "multiply_add_lanes": (_multiply_add_lanes, ("w", "w_at"), ()),
     "dot_add": (_dot_add, ("w", "w_at"), ("depth", "last")),
+    "dot_add_signed": (partial(_dot_add, offset=SIGNED), ("w", "w_at"), ("depth", "last")),
     "add": (_combined(lambda a, b: a + b), (), ()),
     "multiply": (_combined(lambda a, b: a * b), (), ()),
     "maximum": (_combined(maximum), (), ()),

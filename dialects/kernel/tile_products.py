@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Bytes whose products fall into one lane.
 FOUR = 4
+# What makes uint8 signed when it is taken off.
+SIGNED = 128
 # Features of processors that have an instruction for `kernel.tile_dot_add`.
 INT8_PRODUCTS = frozenset({"avx512vnni", "avxvnni", "dotprod", "i8mm"})
 _UNSIGNED = IntegerType(8, Signedness.UNSIGNED)
@@ -128,12 +130,13 @@ class TileMultiplyAddLanesOp(_TileUpdate):
 
 @instruction
 class TileDotAddOp(_TileUpdate):
-    """`tile[i, j, l] += sum over b < 4 of x[x_at + i * row_step + 4 * u + b]
+    """`tile[i, j, l] += sum over b < 4 of (x[x_at + i * row_step + 4 * u + b] - offset)
     * w[w_at + 4 * ((u * columns + j) * lanes + l) + b]` for `u < depth`, exactly.
 
     The inner loop of quantised products and convolutions, on packed int8 (VNNI): the four weights of a lane lie side by
     side. Of the last four bytes of `x` only the first `last` are read, the others count as zero; rows from number
-    `rows` on read what the last row before them reads.
+    `rows` on read what the last row before them reads. An `offset` of 128 makes the numbers of `x` signed, for
+    processors that multiply such alone; the tile starts with what that takes off.
 
     Example: `%t1 = kernel.tile_dot_add %t, %x[%i] rows %s first %n, %w[%k] {depth = 4 : i64}
     : vector<14x2x16xi32>, memref<?xui8>, memref<?xi8> -> vector<14x2x16xi32>`
@@ -146,6 +149,7 @@ class TileDotAddOp(_TileUpdate):
     depth: IntegerAttr = fields.attribute(converter=fields.number)
     rows: SSAValue | None = fields.index(default=None)
     last: IntegerAttr = fields.attribute(converter=fields.number, default=FOUR)
+    offset: IntegerAttr = fields.attribute(converter=fields.number, default=0)
 
     syntax = f"{_ROWS} {_WEIGHTS}"
     rules = (
@@ -158,8 +162,15 @@ class TileDotAddOp(_TileUpdate):
         Rule(
             "`last` is from 1 to 4", lambda x: 1 <= x.last <= FOUR, lambda x: f"{x.last} of {FOUR} bytes cannot be read"
         ),
+        Rule("`offset` is 0 or 128", lambda x: x.offset in (0, SIGNED), lambda x: f"the offset {x.offset} is unknown"),
     )
-    cpu = Text("tile_dot_add", "{depth}, {last}", operands=(*_FROM_MEMORY, "w", "w_at"), limits=("rows",))
+    cpu = Text(
+        lambda x: "tile_dot_add_signed" if x.offset else "tile_dot_add",
+        "{depth}, {last}",
+        operands=(*_FROM_MEMORY, "w", "w_at"),
+        limits=("rows",),
+        words=("tile_dot_add", "tile_dot_add_signed"),
+    )
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
@@ -168,7 +179,7 @@ class TileDotAddOp(_TileUpdate):
         _, rows, columns, lanes = x.tile.shape
         b = np.arange(FOUR * int(x.depth))
         left = x.x.read(_row_starts(x)[:, :, None] + b, b < FOUR * (x.depth - 1) + x.last)
-        left = left.reshape(-1, rows, x.depth, FOUR).astype(np.int32)
+        left = left.reshape(-1, rows, x.depth, FOUR).astype(np.int32) - int(x.offset)
         right = _weights(x, FOUR * x.depth * columns * lanes).reshape(-1, x.depth, columns, lanes, FOUR)
         return x.tile + np.einsum("nrub,nuclb->nrcl", left, right.astype(np.int32))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -16,6 +17,8 @@ from mlirt.builder.host import cpu_target
 from mlirt.builder.machine_texts import machine_text
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.device_files import cpu_device
+from mlirt.dialects.kernel.tile_products import TileDotAddOp
+from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.kernels.matmul.cpu.tile_choice import tile_cycles
 from mlirt.passes.phases import TargetMachine
@@ -99,7 +102,7 @@ def test_the_accumulators_of_a_product_are_in_registers() -> None:
 
 
 def test_steps_of_few_words_are_several_at_a_time() -> None:
-    """A block of four channels is one word: the columns of a window are a step, which asks for one line of the next weights."""
+    """A block of four channels is one word: the columns of a window are a step, which asks for a line of weights."""
     blocks = re.split(r"\n(?=\.L\w+:)", assembly("int8", "neoverse-v1"))
     loop = max(blocks, key=lambda block: block.count("dot\t")).split("\tb.ne")[0]
     found = instructions(loop)
@@ -107,6 +110,47 @@ def test_steps_of_few_words_are_several_at_a_time() -> None:
     assert products > 0.5 * found.total()
     assert products == 3 * 16
     assert found["prfm"] + found["prfum"] < 2
+
+
+def quantized_product() -> ModelProto:
+    """An int8 product of which neither length is whole words or vectors."""
+    scale: dict[str, Array] = {"sx": np.array(0.02, "f"), "sw": np.array(0.01, "f"), "z": np.array(117, "u1")}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "sx", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sx", "z"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "sw"], ["e"]),
+        helper.make_node("MatMul", ["d", "e"], ["y"]),
+    ]
+    weights = np.random.default_rng(1).integers(-128, 128, (39, 21), np.int8)
+    return model_of(nodes, {"x": ("float32", (5, 9, 39))}, ["y"], {"w": weights, **scale})
+
+
+@pytest.mark.parametrize("network", [quantized_convolution, quantized_product])
+def test_products_of_numbers_that_are_made_signed_are_the_same(network: Callable[[], ModelProto]) -> None:
+    """SDOT has no unsigned numbers: sums start with what that takes off, and no loop adds it."""
+    model = network()
+    shape = [one.dim_value for one in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(2).normal(size=shape).astype("f")
+    found: dict[str, Array] = {}
+    for cpu in ("neoverse-n1", "neoverse-v1"):
+        context = RtContext()
+        with asking(None, cpu):
+            module = import_model(model, context)
+            options = PipelineOptions("cpu", "int8", TargetMachine.of(cpu_target()))
+            run_phases(module, context, None, "memory", options)
+        offsets = {op.offset.value.data for op in module.walk() if isinstance(op, TileDotAddOp)}
+        assert offsets == {128 if cpu == "neoverse-n1" else 0}
+        (found[cpu],) = run_plan(module, context, {"x": x}).values()
+    assert len(np.unique(found["neoverse-n1"])) > 20
+    np.testing.assert_array_equal(found["neoverse-n1"], found["neoverse-v1"])
+
+
+def test_what_makes_numbers_signed_is_little() -> None:
+    blocks = re.split(r"\n(?=\.L\w+:)", assembly("int8", "neoverse-n1"))
+    loop = max(blocks, key=lambda block: block.count("sdot\t")).split("\tb.ne")[0]
+    found = instructions(loop)
+    assert found["sdot"] == 3 * 16
+    assert found["sdot"] > 0.55 * found.total()
 
 
 def test_limits_are_one_instruction() -> None:

@@ -21,6 +21,7 @@ UPDATES = {
     "multiply_add_lanes": ("%x[%c2] rows %c20, %w[%c3] : T, X, W", "f32"),
     "multiply_add_lanes first": ("%x[%c2] rows %c20 first %c1, %w[%c3] : T, X, W", "f32"),
     "dot_add": ("%x[%c2] rows %c20, %w[%c3] {depth = 2 : i64, last = 3 : i64} : T, X, W", "i32"),
+    "dot_add signed": ("%x[%c2] rows %c20, %w[%c3] {depth = 2 : i64, offset = 128 : i64} : T, X, W", "i32"),
     "dot_add first": ("%x[%c2] rows %c20 first %c2, %w[%c3] {depth = 3 : i64} : T, X, W", "i32"),
     **{
         f"combine {kind}{first}": (f"%x[%c2] rows %c20{first}{' %c2' * bool(first)} : T, X", "f32")

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
+from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS, SIGNED
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cpu.geometry import Geometry, flat_step, geometry_of
@@ -21,6 +21,7 @@ from mlirt.kernels.convolution.cpu.merged_parts import Parts
 from mlirt.kernels.convolution.cpu.packing import pack, pack_depthwise
 from mlirt.kernels.convolution.cpu.tile_choice import choose_tile, cycles, lines_for_each, tile_cycles
 from mlirt.kernels.convolution.cpu.tile_pooling import TilePooling, tile_pooling, tiles_can_pool
+from mlirt.kernels.lib.cpu.register_tiles.signed_sums import first_sums, multiplies_signed
 from mlirt.kernels.lib.cpu.register_tiles.step_registers import ONE_BY_ONE, StepRegisters, step_registers
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
 from mlirt.kernels.lib.cpu.register_tiles.tile_rows import Grid, Place, TileRows
@@ -28,6 +29,7 @@ from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
     fill,
+    load,
     multiply_add,
     multiply_add_int8,
     multiply_add_lanes,
@@ -106,8 +108,10 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if not geometry.is_depthwise:
         need_features(k.function, INT8_PRODUCTS & lowering.target.special if geometry.word > 1 else ())
     grid = Grid(batch, work.rows if pooling else rows, length, panels, shape.pixels, flat)
-    panels_of_weights = k.weights(packed, "convolution panels")
-    ConvolutionKernel(code, geometry, shape, grid, tasks, panels_of_weights, step, pooling).write()
+    panels_of_weights, starts = k.weights(packed, "convolution panels"), None
+    if geometry.word > 1 and not geometry.is_depthwise and multiplies_signed(cpu, lowering.target.special):
+        starts = k.weights(lowering.packed(op.kernel, partial(_first_sums, geometry, shape.blocks)), "first sums")
+    ConvolutionKernel(code, geometry, shape, grid, tasks, panels_of_weights, step, pooling, starts).write()
     k.finish(op)
     return True
 
@@ -126,6 +130,11 @@ def _packed(geometry: Geometry, blocks: int, weights: Array) -> Array:
         return pack_depthwise(weights.astype("float32"), geometry.lanes)
     packed = pack(weights, geometry.groups, blocks, geometry.lanes, geometry.depth, geometry.word)
     return packed if geometry.parts is None else geometry.parts.kept(packed, blocks * geometry.lanes, geometry.depth)
+
+
+def _first_sums(geometry: Geometry, blocks: int, weights: Array) -> Array:
+    outputs = weights.reshape(geometry.groups, len(weights) // geometry.groups, -1)
+    return first_sums(blocks * geometry.lanes, outputs)
 
 
 def _row_bytes(geometry: Geometry, length: Dim) -> Dim:
@@ -156,13 +165,17 @@ class ConvolutionKernel(TileRows):
         weights: SSAValue,
         step: Dim | None = None,
         pooling: TilePooling | None = None,
+        starts: SSAValue | None = None,
     ) -> None:
-        """`step` is the distance between the windows of neighbouring pixels where it is another than within a row."""
+        """`step` is the distance between the windows of neighbouring pixels where it is another than within a row;
+        `starts` is what the sums of a panel start with where numbers are made signed.
+        """
         super().__init__(code, grid, tasks)
         self.geometry, self.shape, self.pooling = geometry, shape, pooling
         self.step = geometry.steps[3] * geometry.stride[1] if step is None else step
         self.weights = code.k.named(weights, "w", keep=True)
         self.input = code.k.named(self.k.buffer(code.op.input, geometry.start), "x", keep=True)
+        self.starts, self.offset = starts, 0 if starts is None else SIGNED
         self.panels_per_group = grid.panels // geometry.groups
         self.width = shape.blocks * geometry.lanes
 
@@ -257,7 +270,11 @@ class ConvolutionKernel(TileRows):
         vectors = min(g.depth // g.word, _UNROLLED) * self._cells_at_once() * self.shape.blocks
         ahead = [] if g.depth == 1 or g.is_depthwise else self.ahead_of(place, pixel, vectors)
         zero = constant(0, i32) if g.word > 1 and not g.is_depthwise else constant(0.0, f32)
-        accumulators = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
+        if self.starts is None:
+            accumulators = fill(zero, self.shape.pixels, self.shape.blocks, g.lanes)
+        else:
+            shape = (self.shape.pixels, self.shape.blocks, g.lanes)
+            accumulators = load(self.starts, place.panel * self.width, 0, shape)
         sums = self._sum_of_points if g.window == (1, 1) and self._cells_at_once() > 1 else self._sum
         return sums(accumulators, x_at, place.task[1:], taps, ahead, rows)
 
@@ -275,8 +292,8 @@ class ConvolutionKernel(TileRows):
         return row_taps, column_taps
 
     def skips_rows(self) -> bool:
-        """Whether a tile leaves out the rows of its windows that lie in padding."""
-        return self.geometry.padded[0] is not None and not self.grid.is_flat
+        """Whether a tile leaves out the rows of its windows that lie in padding; zeros that are made signed count."""
+        return self.geometry.padded[0] is not None and not self.grid.is_flat and self.starts is None
 
     def skips_columns(self) -> bool:
         """The same for columns: tiles that are wider than the padding are never in it as a whole."""
@@ -330,7 +347,7 @@ class ConvolutionKernel(TileRows):
         rows: Value | None,
     ) -> Value:
         """`for block: accumulators += pixels * weights`, several blocks at a time as long as there are so many."""
-        g, x, w, cells = self.geometry, self.input, self.weights, self._cells_at_once()
+        g, w, cells = self.geometry, self.weights, self._cells_at_once()
         w_at, count = task[0], task[1] if task[1:] else size("blocks", g.blocks_in)
         whole = count - count % cells if task[1:] else size("whole_blocks", g.blocks_in // cells * cells)
         at, block_step, step = x_at, size("x_block", g.steps[1]), self.pixel_step()
@@ -338,15 +355,21 @@ class ConvolutionKernel(TileRows):
             for line in ahead:
                 prefetch(w, w_at + line)
             for _ in static_range(cells):
-                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, g.depth // g.word, rows)
+                accumulators = self._added_int8(accumulators, at, step, w_at, g.depth // g.word, rows)
                 at += block_step
                 w_at += g.depth * self.width
         if task[1:] or g.blocks_in % cells:
             for _ in range(whole, count):
-                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, g.depth // g.word, rows)
+                accumulators = self._added_int8(accumulators, at, step, w_at, g.depth // g.word, rows)
                 at += block_step
                 w_at += g.depth * self.width
         return accumulators
+
+    def _added_int8(
+        self, accumulators: Value, at: Value, step: Index, w_at: Index, depth: int, rows: Value | None
+    ) -> Value:
+        x, w = self.input, self.weights
+        return multiply_add_int8(accumulators, x, at, step, w, w_at, depth, rows, offset=self.offset)
 
     @kernel
     def _sum(
@@ -389,7 +412,7 @@ class ConvolutionKernel(TileRows):
                             for line in [] if unrolled > 1 and s > 0 else ahead:
                                 prefetch(w, w_at + line)
                             if g.word > 1:
-                                accumulators = multiply_add_int8(accumulators, x, at, step, w, w_at, depth, rows)
+                                accumulators = self._added_int8(accumulators, at, step, w_at, depth, rows)
                             else:
                                 accumulators = multiply_add(accumulators, x, at, (step, 1), w, w_at, depth, rows)
                             w_at += depth * g.word * self.width

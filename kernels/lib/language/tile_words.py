@@ -155,11 +155,14 @@ def multiply_add_int8(
     rows: SSAValue | None = None,
     *,
     last: int = FOUR,
+    offset: int = 0,
 ) -> Value:
-    """The same with products of 4 bytes (dp4a, VNNI) for each of `depth` steps; the last one has `last` bytes."""
+    """The same with products of 4 bytes (dp4a, VNNI) for each of `depth` steps; the last one has `last` bytes, and
+    `offset` is taken off each byte.
+    """
     k = builder()
     places = k.index(at), k.index(row_step)
-    return emit(TileDotAddOp(tile, x, *places, w, k.index(w_at), depth, rows, last=last))
+    return emit(TileDotAddOp(tile, x, *places, w, k.index(w_at), depth, rows, last=last, offset=offset))
 
 
 def load_packed(codes: Place, scale: Place, zero: Place, bits: int, shape: tuple[int, int, int]) -> Value:

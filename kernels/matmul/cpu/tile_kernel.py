@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
-from mlirt.dialects.kernel.tile_products import FOUR
+from mlirt.dialects.kernel.tile_products import FOUR, SIGNED
 from mlirt.dialects.kernel.worker import slots_for
 from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.epilogue import finished
@@ -18,6 +18,7 @@ from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import (
     elements,
     fill,
+    load,
     multiply_add,
     multiply_add_int8,
     share,
@@ -69,6 +70,8 @@ class TileKernel:
     ) -> None:
         k.keeps_names = True
         self.k, self.op, self.product, self.shape, self.lanes, self.word = k, op, product, shape, lanes, word
+        self.starts: SSAValue | None = None
+        self.offset = 0
         self.width = shape.width(lanes)
         self.panels = ceil_div(product.columns, self.width)
         self.row_tiles = ceil_div(product.rows, shape.rows)
@@ -76,6 +79,10 @@ class TileKernel:
         self.exact = isinstance(product.columns, int) and product.columns % self.width == 0
         self.lhs = k.named(k.buffer(product.lhs.value, product.lhs.offset), "a", keep=True)
         self._steps: dict[Walk, list[Index]] = {}
+
+    def make_signed(self, starts: SSAValue) -> None:
+        """Have numbers made signed, and sums start with what that takes off, a line for each panel."""
+        self.starts, self.offset = starts, SIGNED
 
     def write(self, panels: Panels, packs: bool) -> None:
         """The whole kernel. Where a worker `packs` the panels it has memory of its own."""
@@ -151,7 +158,12 @@ class TileKernel:
         *batches, row_step, _, step = self.steps(self.product.lhs)
         a_at = self.address([*place.batches, place.row], [*batches, row_step])
         zero = constant(0.0, f32) if self.word == 1 else constant(0, i32)
-        accumulators = fill(zero, height, self.shape.vectors, self.lanes)
+        if self.starts is None:
+            accumulators = fill(zero, height, self.shape.vectors, self.lanes)
+        else:
+            words = size("words", ceil_div(self.product.depth, self.word))
+            first = vectors.at // (words * self.word)
+            accumulators = load(self.starts, first, 0, (height, self.shape.vectors, self.lanes))
         if self.word > 1:
             accumulators = self._sum_of_packed_int8(accumulators, a_at, row_step, vectors)
         else:
@@ -184,7 +196,8 @@ class TileKernel:
 
         def add(accumulators: Value, k: Index, count: int, last: int = FOUR) -> Value:
             at, w_at = a_at + k * word, vectors.at + k * vectors.step
-            return multiply_add_int8(accumulators, self.lhs, at, row_step, vectors.buffer, w_at, count, last=last)
+            left, right = (self.lhs, at, row_step), (vectors.buffer, w_at)
+            return multiply_add_int8(accumulators, *left, *right, count, last=last, offset=self.offset)
 
         words, rest = depth // word, depth % word
         many, whole = size("many_words", words // _UNROLLED * _UNROLLED), size("whole_words", words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32, i8, i32
 from xdsl.ir import Attribute
@@ -15,6 +16,7 @@ from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import element_of, element_type
 from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.cpu.register_tiles.signed_sums import first_sums, multiplies_signed
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile, tile_estimates
 from mlirt.kernels.matmul.cpu.panel_sources import InPlace, PackedAtBuild, PackedByWorker, packing_bytes
@@ -22,6 +24,9 @@ from mlirt.kernels.matmul.cpu.panels import batch_steps, pack_operand
 from mlirt.kernels.matmul.cpu.product import Product
 from mlirt.kernels.matmul.cpu.row_blocks import lanes_of, row_blocks, tile_of, tiles_of
 from mlirt.kernels.matmul.cpu.tile_kernel import TileKernel
+
+if TYPE_CHECKING:
+    from mlirt.dialects.tensor_op import Array
 
 _UI8 = element_type("uint8")
 
@@ -106,8 +111,15 @@ def _lower_constant(op: MatmulOp, product: Product, shape: RegisterTile, lowerin
         need_features(k.function, INT8_PRODUCTS & lowering.target.special)
     kernel = TileKernel(k, op, product, shape, lanes_of(lowering), None, word)
     weights = k.named(k.weights(packed, "panels"), "panels", keep=True)
+    if word > 1 and multiplies_signed(lowering.target.cpu, lowering.target.special):
+        sums = lowering.packed(op.rhs, partial(_first_sums, transposes, width))
+        kernel.make_signed(k.weights(sums, "first sums"))
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
+
+
+def _first_sums(transposes: bool, width: int, operand: Array) -> Array:
+    return first_sums(width, operand if transposes else operand.swapaxes(-1, -2))
 
 
 def _reads_halves(product: Product, lowering: Lowering) -> bool:

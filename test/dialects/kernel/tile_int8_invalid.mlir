@@ -8,6 +8,14 @@ func.func @tile_dot_add_c1(%t: vector<4x1x8xi32>, %x: memref<?xi8>, %w: memref<?
 
 // -----
 
+func.func @tile_dot_add_c4(%t: vector<4x1x8xi32>, %x: memref<?xui8>, %w: memref<?xi8>, %i: index) {
+  // expected-error@+1 {{C4: kernel.tile_dot_add: the offset 3 is unknown}}
+  %s = kernel.tile_dot_add %t, %x[%i] rows %i, %w[%i] {depth = 2 : i64, offset = 3 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>
+  func.return
+}
+
+// -----
+
 func.func @tile_dot_add_c2(%t: vector<4x1x8xi32>, %x: memref<?xui8>, %w: memref<?xi8>, %i: index) {
   // expected-error@+1 {{C3: kernel.tile_dot_add: 5 of 4 bytes cannot be read}}
   %s = kernel.tile_dot_add %t, %x[%i] rows %i, %w[%i] {depth = 2 : i64, last = 5 : i64} : vector<4x1x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x1x8xi32>

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
+from mlirt.kernels.lib.cpu.register_tiles.signed_sums import multiplies_signed
 from mlirt.kernels.lib.tile import RegisterTile
 
 _LANES = 4
@@ -35,6 +36,9 @@ ONE_BY_ONE = StepRegisters(row=0, vector=1, others=2)
 _FOUR_STEPS = StepRegisters(row=1, vector=1, others=1)
 # Four rows have one where their words of four int8 lie side by side.
 _FOUR_ROWS = StepRegisters(row=1 / _LANES, vector=1, others=1)
+# Numbers are made signed by one more.
+_SIGNED_STEPS = replace(_FOUR_STEPS, others=2)
+_SIGNED_ROWS = replace(_FOUR_ROWS, others=2)
 # Without sums of int8 products in a lane, words are eight numbers of 16 bits for two rows, or for two steps of a row,
 # and weights are two registers, one for two bytes of each word; another one has the order in which they are taken.
 _WIDE_ROWS = StepRegisters(row=1 / 2, vector=2, others=4)
@@ -50,6 +54,8 @@ def step_registers(
     """
     if not cpu.multiplies_by_lane:
         return ONE_BY_ONE
+    if word > 1 and multiplies_signed(cpu, special):
+        return _SIGNED_ROWS if rows_beside else _SIGNED_STEPS
     if word == 1 or not INT8_PRODUCTS.isdisjoint(special):
         return _FOUR_ROWS if rows_beside else _FOUR_STEPS
     return _WIDE_ROWS if rows_beside else _WIDE_STEPS
