@@ -16,20 +16,41 @@ _SAFE = 2.0**900
 
 def exact_fma(a: Value, b: Value, c: Value) -> Value:
     """a b + c, rounded once."""
-    if has_fused_operations() or a.element != types.float32:
+    if has_fused_operations():
         return a.intrinsic("fma", b, c)
-    return _to_odd(*(x.to(types.float64) for x in (a, b, c))).to(types.float32)
+    if a.element == types.float32:
+        x, y, z = (one.to(types.float64) for one in (a, b, c))
+        return _to_odd(x * y, z).to(types.float32)
+    product, error = _product(a, b)
+    low, lower = sum_and_rest(c, error)
+    high, middle = sum_and_rest(product, low)
+    found = high + _to_odd(lower, middle)
+    size = product.intrinsic("fabs")
+    is_usual = can_be_split(a) & can_be_split(b) & (c.intrinsic("fabs") < _SAFE) & (size < _SAFE)
+    is_usual = is_usual & ((size > 1 / _SAFE) | a.compare("==", 0.0) | b.compare("==", 0.0))
+    return (~is_usual).any_lane(lambda: a.intrinsic("fma", b, c), found)
 
 
-def _to_odd(a: Value, b: Value, c: Value) -> Value:
-    """a b + c for float64 with the digits of float32: a sum that is not exact gets an odd last digit.
+def sum_and_rest(a: Value, b: Value) -> tuple[Value, Value]:
+    """The rounded sum, and what it lacks."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _product(a: Value, b: Value) -> tuple[Value, Value]:
+    """The rounded product, and what it lacks; for factors within `can_be_split`."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _to_odd(a: Value, b: Value) -> Value:
+    """a + b for float64: a sum that is not exact gets an odd last digit.
 
     So rounding it again gives what rounding once would (Boldo and Melquiond, Emulation of FMA, 2008).
     """
-    product = a * b
-    total = product + c
-    part = total - product
-    error = (product - (total - part)) + (c - part)
+    total, error = sum_and_rest(a, b)
     bits = total.bits()
     is_outward = (error.bits() ^ bits).compare(">=", 0)
     odd = (bits + is_outward.choose(bits.number(1), bits.number(-1))).reinterpret(types.float64)
@@ -45,9 +66,7 @@ def plus_product(x: Value, a: Value, b: Value | float) -> Value:
     if has_fused_operations():
         return a.fma(b, x)
     factor = b if isinstance(b, Value) else a.number(b)
-    product = a * factor
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(factor)
-    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    product, error = _product(a, factor)
     return (x + product) + error
 
 

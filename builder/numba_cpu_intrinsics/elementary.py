@@ -1,4 +1,5 @@
-"""Elementary functions: polynomials for float32, accurate to about 2 units in the last place; libm for float64.
+"""Elementary functions: polynomials for float32, accurate to about 2 units in the last place; see double_functions.py
+for float64.
 
 The polynomials are those of Cephes (exp, log) and of Eigen (tanh, erf); sine and cosine reduce in float64.
 """
@@ -10,7 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from mlirt.builder.numba_cpu_intrinsics import double_functions as doubles
 from mlirt.builder.numba_cpu_intrinsics.basic_operations import can_be_split, plus_product, to_whole
+from mlirt.builder.numba_cpu_intrinsics.double_functions import horner
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type, binary, joint_type, unary
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
@@ -31,21 +34,11 @@ _SCALED_LANES, _CURRENT_ROUNDING = 16, 4
 _SCALED_WIDTHS = (16, 32, 64)
 
 
-def horner(x: Value, coefficients: Sequence[float]) -> Value:
-    """The polynomial with these coefficients, the highest power first."""
-    result = x.number(coefficients[0])
-    for coefficient in coefficients[1:]:
-        result = result.fma(x, coefficient)
-    return result
-
-
-def float32_or(formula: Callable[[Value], Value], name: str, llvm: bool = True) -> Any:
-    """`formula` for float32, LLVM's or libm's function for float64."""
+def by_width(narrow: Callable[[Value], Value], wide: Callable[[Value], Value]) -> Any:
+    """The formula for float32, or the one for float64."""
 
     def chosen(x: Value) -> Value:
-        if x.element == types.float32:
-            return formula(x)
-        return x.intrinsic(name) if llvm else x.library_call(name)
+        return narrow(x) if x.element == types.float32 else wide(x)
 
     return unary(chosen)
 
@@ -100,8 +93,10 @@ def _scaled(x: Value, n: Value) -> Value:
     return x.like(parts[0])
 
 
-def _exponential(reduced: Callable[[Value, int], tuple[Value, Value]], name: str, is_added: bool = False) -> Any:
-    """A power by the polynomial of e**r times 2**n; `reduced` finds r, and n + bias + 1.5 * 2**23. LLVM's for float64.
+def _exponential(
+    reduced: Callable[[Value, int], tuple[Value, Value]], wide: Callable[[Value], Value], is_added: bool = False
+) -> Any:
+    """A power by the polynomial of e**r times 2**n; `reduced` finds r, and n + bias + 1.5 * 2**23; `wide` for float64.
 
     One that `is_added` to a number near 1 has no tiny results: twice the polynomial times 2**(n - 1) is all of them.
     """
@@ -113,7 +108,7 @@ def _exponential(reduced: Callable[[Value, int], tuple[Value, Value]], name: str
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         x = as_type(Value.of(builder, operands[0], sig.args[0]), sig.return_type)
         if x.element != types.float32:
-            return x.intrinsic(name).llvm
+            return wide(x).llvm
         if x.lanes in _SCALED_WIDTHS and has_feature("avx512f"):
             r, rounded = reduced(x, 0)
             return _scaled(exp_minus_one_near_zero(r) + 1.0, rounded - _ROUND_TO_INTEGER).llvm
@@ -289,6 +284,23 @@ def _product_of_powers(x: Value, quarters: int) -> Value:
     return x.compare("==", -math.inf).choose(x.number(math.inf), result + 0.0)
 
 
+def _cube_root(x: Value) -> Value:
+    """Steps of third order from a third of the exponent; each has three times the digits of the one before."""
+    is_single = x.element == types.float32
+    size = x.intrinsic("fabs")
+    limit = 2.0**100 if is_single else 2.0**1000
+    tiny, huge = size < 4.0 / limit, size > limit
+    scaled = tiny.choose(size * 2.0**54, huge.choose(size * 2.0**-54, size))
+    bits = scaled.bits()
+    bias = (2 * _BIAS << 23) // 3 if is_single else (2 * 1023 << 52) // 3
+    root = (bits / bits.number(3) + bias).reinterpret(x.element)
+    for _ in range(3):
+        cube = root * root * root
+        root = root * ((cube + scaled * 2.0) / (cube * 2.0 + scaled))
+    root = tiny.choose(root * 2.0**-18, huge.choose(root * 2.0**18, root)).intrinsic("copysign", x)
+    return (size < math.inf).choose(x.compare("==", 0.0).choose(x, root), x)
+
+
 def _integer_power(x: Value, y: Value) -> Value:
     """x ** y by repeated squaring, all 64 bits of y; a negative y gives 0 where x is neither 1 nor -1."""
     result, base, exponent = x.number(1), x, y
@@ -300,21 +312,20 @@ def _integer_power(x: Value, y: Value) -> Value:
     return (y < 0).choose(inverse, result)
 
 
-exp = _exponential(_reduced_exp, "exp")
-exp2 = _exponential(_reduced_exp2, "exp2")
-exp_as_summand = _exponential(_reduced_summand, "exp", is_added=True)
-log = float32_or(log_float32, "log")
-log2 = float32_or(lambda x: log_float32(x) * (1 / math.log(2)), "log2")
-log10 = float32_or(lambda x: log_float32(x) * (1 / math.log(10)), "log10")
-tanh = float32_or(_tanh_float32, "tanh")
-erf = float32_or(_erf_float32, "erf", llvm=False)
-sin = float32_or(lambda x: _sine(x, 0), "sin")
-cos = float32_or(lambda x: _sine(x, 1), "cos")
+exp = _exponential(_reduced_exp, doubles.exp)
+exp2 = _exponential(_reduced_exp2, doubles.exp2)
+exp_as_summand = _exponential(_reduced_summand, doubles.exp, is_added=True)
+log = by_width(log_float32, doubles.log)
+log2 = by_width(lambda x: log_float32(x) * (1 / math.log(2)), doubles.log2)
+log10 = by_width(lambda x: log_float32(x) * (1 / math.log(10)), doubles.log10)
+tanh = by_width(_tanh_float32, doubles.tanh)
+erf = by_width(_erf_float32, doubles.erf)
+sin = by_width(lambda x: _sine(x, 0), lambda x: doubles.sine(x, 0))
+cos = by_width(lambda x: _sine(x, 1), lambda x: doubles.sine(x, 1))
 sqrt = unary(lambda x: x.intrinsic("sqrt"))
 rsqrt = unary(lambda x: x.number(1.0) / x.intrinsic("sqrt"))
-cbrt = unary(lambda x: x.library_call("cbrt"))
-tan = float32_or(_tangent, "tan", llvm=False)
-atan2 = binary(lambda a, b: a.library_call("atan2", b))
+cbrt = unary(_cube_root)
+tan = by_width(_tangent, doubles.tan)
 remainder = binary(_remainder)
 integer_power = binary(_integer_power)
 

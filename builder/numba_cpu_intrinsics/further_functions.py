@@ -1,8 +1,8 @@
-"""Elementary functions of float32 made of exp, log and polynomials, accurate to about 4 units in the last place.
+"""Elementary functions made of exp, log and polynomials, accurate to about 4 units in the last place.
 
 expm1 and log1p keep their accuracy near zero, and the hyperbolic functions and their inverses are made of them; the
-polynomials of the inverse trigonometric functions are those of Cephes. Powers are computed in float64. For float64
-operands libm is called.
+polynomials of the inverse trigonometric functions are those of Cephes. Powers of float32 are computed in float64; see
+double_functions.py for those of float64.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from mlirt.builder.numba_cpu_intrinsics import double_functions as doubles
 from mlirt.builder.numba_cpu_intrinsics.basic_operations import to_whole
 from mlirt.builder.numba_cpu_intrinsics.elementary import (
     exp_minus_one_near_zero,
     exponent_and_mantissa,
-    float32_or,
     horner,
     log_float32,
     power_of_two,
@@ -22,16 +22,16 @@ from mlirt.builder.numba_cpu_intrinsics.elementary import (
     split_exponent,
 )
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
-from mlirt.builder.numba_cpu_intrinsics.lanewise import binary
+from mlirt.builder.numba_cpu_intrinsics.lanewise import binary, unary
 from mlirt.builder.numba_cpu_intrinsics.untyped import types
 
 # Below it e**x - 1 is -1 in float32; above the other one it is infinite.
 _MIN_EXPM1, _MAX_EXPM1 = -18.0, 89.0
 # Numbers up to this one are their own expm1, with their sign if they are zero.
 _TINY = 2.0**-25
-# Half of the angle from which on hyperbolic functions are infinite.
-_MAX_HALF = 46.0
-# From here on x**2 + 1 is x**2 in float32, and the square is finite for long.
+# Half of the angle from which on hyperbolic functions are infinite, in float32 and in float64.
+_MAX_HALF, _MAX_WIDE_HALF = 46.0, 356.0
+# From here on x**2 + 1 is x**2, and the square is finite for long.
 _LARGE = 1e9
 # Powers of e up to this size, and their inverses, are normal numbers.
 _MIN_NORMAL, _MAX_USUAL_EXPONENT = 2.0**-126, 87.0
@@ -40,6 +40,14 @@ _STEEP, _FLAT = math.tan(3 * math.pi / 8), math.tan(math.pi / 8)
 
 
 def _expm1(x: Value) -> Value:
+    return _expm1_float32(x) if x.element == types.float32 else doubles.expm1(x)
+
+
+def _log(x: Value) -> Value:
+    return log_float32(x) if x.element == types.float32 else doubles.log(x)
+
+
+def _expm1_float32(x: Value) -> Value:
     """(e**r - 1) 2**n + (2**n - 1) for x = n ln 2 + r, from halves, as 2**n may be infinite where the result is not."""
     r, rounded = split_exponent(minimum(maximum(x, x.number(_MIN_EXPM1)), x.number(_MAX_EXPM1)))
     half = power_of_two(rounded_integer(rounded) - 1)
@@ -52,7 +60,7 @@ def _log1p(x: Value) -> Value:
     total = x + 1.0
     lost = (x - (total - 1.0)) / total
     is_number = (total > 0.0) & (total < math.inf)
-    y = log_float32(total) + is_number.choose(lost, 0.0)
+    y = _log(total) + is_number.choose(lost, 0.0)
     return x.compare("==", 0.0).choose(x, y)
 
 
@@ -63,7 +71,8 @@ def _odd(formula: Callable[[Value], Value]) -> Callable[[Value], Value]:
 
 def _half_angle(x: Value) -> tuple[Value, Value]:
     """2 sinh(x / 2) and 2 cosh(x / 2) for x >= 0, up to where their product is infinite."""
-    h = _expm1(minimum(x * 0.5, x.number(_MAX_HALF)))
+    limit = _MAX_HALF if x.element == types.float32 else _MAX_WIDE_HALF
+    h = _expm1(minimum(x * 0.5, x.number(limit)))
     inverse = h.number(1.0) / (h + 1.0)
     return h + h * inverse, (h + 1.0) + inverse
 
@@ -81,13 +90,13 @@ def _cosh(x: Value) -> Value:
 def _asinh(x: Value) -> Value:
     square = x * x
     y = _log1p(x + square / ((square + 1.0).intrinsic("sqrt") + 1.0))
-    return (x > _LARGE).choose(log_float32(x) + math.log(2), y)
+    return (x > _LARGE).choose(_log(x) + math.log(2), y)
 
 
 def _acosh(x: Value) -> Value:
     above = x - 1.0
     y = _log1p(above + (above * (above + 2.0)).intrinsic("sqrt"))
-    y = (x > _LARGE).choose(log_float32(x) + math.log(2), y)
+    y = (x > _LARGE).choose(_log(x) + math.log(2), y)
     return (x < 1.0).choose(x.number(math.nan), y)
 
 
@@ -103,9 +112,24 @@ def _atan(x: Value) -> Value:
     below = is_steep.choose(x, is_middle.choose(x + 1.0, one))
     start = is_steep.choose(x.number(math.pi / 2), is_middle.choose(x.number(math.pi / 4), 0.0))
     z = above / below
+    if x.element != types.float32:
+        return start + doubles.atan_near_zero(z)
     square = z * z
     p = horner(square, (8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1))
     return start + (p * square).fma(z, z)
+
+
+def _atan2(a: Value, b: Value) -> Value:
+    """The angle of the point (b, a), from that of the smaller of both sizes over the larger one."""
+    height, width = a.intrinsic("fabs"), b.intrinsic("fabs")
+    least, most = minimum(height, width), maximum(height, width)
+    ratio = least / most
+    ratio = most.compare("==", 0.0).choose(ratio.number(0.0), ratio)
+    ratio = least.compare("==", math.inf).choose(ratio.number(1.0), ratio)
+    angle = _atan(ratio)
+    angle = (height > width).choose(angle.number(math.pi / 2) - angle, angle)
+    angle = (b.bits() < 0).choose(angle.number(math.pi) - angle, angle)
+    return angle.intrinsic("copysign", a)
 
 
 def _half_of_arc(x: Value) -> tuple[Value, Value, Value]:
@@ -113,6 +137,8 @@ def _half_of_arc(x: Value) -> tuple[Value, Value, Value]:
     is_large = x > 0.5
     square = is_large.choose((x.number(1.0) - x) * 0.5, x * x)
     z = is_large.choose(square.intrinsic("sqrt"), x)
+    if x.element != types.float32:
+        return is_large, doubles.asin_up_to_half(z, square), z
     p = horner(square, (4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1))
     return is_large, (p * square).fma(z, z), z
 
@@ -132,7 +158,7 @@ def _acos(x: Value) -> Value:
 def _power(x: Value, y: Value) -> Value:
     """exp(y log x) for positive numbers; by the library if any lane has another one, or a result that is not normal."""
     if x.element != types.float32:
-        return x.library_call("pow", y)
+        return doubles.power(x, y)
     exponent = _log_float64(x) * y.to(types.float64)
     is_usual = (x.compare(">=", _MIN_NORMAL)) & (x < math.inf) & (exponent.intrinsic("fabs") < _MAX_USUAL_EXPONENT)
     return (~is_usual).any_lane(lambda: x.library_call("pow", y), _exp_float64(exponent))
@@ -156,15 +182,16 @@ def _exp_float64(x: Value) -> Value:
     return p.to(types.float32) * power_of_two(n.to(types.float32).to_int32_in_range())
 
 
-expm1 = float32_or(_expm1, "expm1", llvm=False)
-log1p = float32_or(_log1p, "log1p", llvm=False)
-sinh = float32_or(_odd(_sinh), "sinh", llvm=False)
-cosh = float32_or(_cosh, "cosh", llvm=False)
-asinh = float32_or(_odd(_asinh), "asinh", llvm=False)
-acosh = float32_or(_acosh, "acosh", llvm=False)
-atanh = float32_or(_odd(_atanh), "atanh", llvm=False)
-atan = float32_or(_odd(_atan), "atan", llvm=False)
-asin = float32_or(_odd(_asin), "asin", llvm=False)
-acos = float32_or(_acos, "acos", llvm=False)
+expm1 = unary(_expm1)
+log1p = unary(_log1p)
+sinh = unary(_odd(_sinh))
+cosh = unary(_cosh)
+asinh = unary(_odd(_asinh))
+acosh = unary(_acosh)
+atanh = unary(_odd(_atanh))
+atan = unary(_odd(_atan))
+atan2 = binary(_atan2)
+asin = unary(_odd(_asin))
+acos = unary(_acos)
 power = binary(_power)
 power_of_integer = binary(_power)

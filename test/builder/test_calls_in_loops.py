@@ -1,4 +1,4 @@
-"""Vector loops of float32 functions call nothing of the library for usual numbers, whatever processor they are for."""
+"""Vector loops of functions call nothing of the library for usual numbers, whatever processor they are for."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from mlirt.dialects.processor_files import processor_names
 FUNCTIONS = (
     *("exp", "exp2", "log", "log2", "tanh", "erf", "expm1", "log1p", "sinh", "cosh", "asinh", "acosh", "atanh"),
     *("asin", "acos", "atan", "sin", "cos", "tan", "sqrt", "rsqrt", "round", "floor", "ceil", "trunc", "roundeven"),
+    *("log10", "cbrt"),
 )
-TWO = ("remainder(v, u)", "fma(v, u, v)", "power(v, u)")
+TWO = ("remainder(v, u)", "fma(v, u, v)", "power(v, u)", "atan2(v, u)")
 _LIBRARY = re.compile(r"call [^@]*@(?!llvm\.)([\w.]+)\(")
 # Operations of LLVM that become calls, unless the processor has an instruction for them.
 _EXPANDED = re.compile(r"call [^@]*@llvm\.(exp|exp2|exp10|log|log2|log10|pow|powi|sin|cos|tan)\.")
@@ -33,13 +34,13 @@ def representatives() -> dict[str, str]:
     return found
 
 
-def source(name: str, call: str) -> str:
+def source(name: str, call: str, element: str) -> str:
     """A kernel that writes `call` of `v` and `u`, eight elements at a time."""
     lines = [
         "from mlirt.builder.numba_cpu_intrinsics import *\n\n",
         f"def {name}(params, worker, workers):",
-        "    x, z = const_float32_pointer(params[0]), const_float32_pointer(params[1])",
-        "    y, n = float32_pointer(params[2]), params[3]",
+        f"    x, z = const_{element}_pointer(params[0]), const_{element}_pointer(params[1])",
+        f"    y, n = {element}_pointer(params[2]), params[3]",
         "    for i in range(0, n, 8):",
         "        v, u = load(x, i, 8), load(z, i, 8)",
         f"        store(y, i, {call})",
@@ -72,12 +73,13 @@ def stores_in_a_loop(blocks: dict[str, tuple[str, list[str]]]) -> bool:
     return False
 
 
+@pytest.mark.parametrize("element", ["float32", "float64"])
 @pytest.mark.parametrize("cpu", sorted(set(representatives().values())))
-def test_usual_numbers_call_nothing(cpu: str) -> None:
+def test_usual_numbers_call_nothing(cpu: str, element: str) -> None:
     """Without the blocks that call, a loop that stores vectors is left: others are for rare numbers."""
     calls = [f"{name}(v)" for name in FUNCTIONS] + list(TWO)
     with asking(None, cpu):
-        sources = {f"kernel{number}": source(f"kernel{number}", call) for number, call in enumerate(calls)}
+        sources = {f"kernel{number}": source(f"kernel{number}", call, element) for number, call in enumerate(calls)}
         texts = kernel_texts(sources, cpu_target(), "llvm")
     for call, (name, text) in zip(calls, texts.items(), strict=True):
         blocks = blocks_of(text, name)
