@@ -35,6 +35,7 @@ from mlirt.dialects.gpu_architectures import architecture_names  # noqa: E402
 from mlirt.errors import CompileError, MlirtError  # noqa: E402
 from mlirt.passes.phases import TargetMachine  # noqa: E402
 from mlirt.passes.pipeline import PipelineOptions, run_phases  # noqa: E402
+from mlirt.runtime.garbage_collection import rare_collections  # noqa: E402
 
 
 @dataclass
@@ -105,7 +106,7 @@ def main(given: Sequence[str] | None = None) -> int:
     print("model", "seconds", "lowering", *gpus, sep="\t")
     bad = 0
     for path in models_in(options.models):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, rare_collections():  # as builds have them
             os.environ["MLIRT_CACHE"] = folder
             row = [cell(path, gpu, options.precision) for gpu in gpus]
         first = row[0].seconds or 1.0
