@@ -1,11 +1,15 @@
-"""Images of int8 put into blocks of four channels, as a first layer reads them: the bytes of a pixel are a word."""
+"""Images of int8 put into blocks of four channels, as a first layer reads them, and out of them: the bytes of a pixel
+are a word.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.ir import Attribute
+from xdsl.utils.hints import isa
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.reformat import ReformatOp
@@ -24,21 +28,23 @@ _WORD = 4
 
 
 def lower(op: ReformatOp, lowering: Lowering) -> bool:
-    count = channels(op.output.type)
-    if not isinstance(count, int) or not _applies(op):
+    enters = is_blocked(op.output.type)
+    plain, blocks = (op.input, op.output) if enters else (op.output, op.input)
+    count = channels(blocks.type)
+    if not isinstance(count, int) or not _applies(plain.type, blocks.type):
         return False
     k = lowering.kernel("reformat")
-    place = lowering.placements[op.output]
+    place = lowering.placements[blocks]
     words = k.memory(place.buffer, i32, place.offset, place.part)
-    build(k, _words, op, count, words, [step // _WORD for step in place.strides[:-1]])
+    build(k, _words if enters else _bytes, op, count, words, [step // _WORD for step in place.strides[:-1]])
     k.finish(op)
     return True
 
 
-def _applies(op: ReformatOp) -> bool:
-    is_plain = not is_blocked(op.input.type) and is_row_major(op.input.type) and not halo(op.input.type)
-    is_int8 = byte_width(element_of(op.input.type)) == 1 and not is_bool(element_of(op.input.type))
-    return is_plain and is_int8 and is_blocked(op.output.type) and dims(op.output.type)[-1] == _WORD
+def _applies(plain: Attribute, blocks: Attribute) -> bool:
+    is_plain = not is_blocked(plain) and is_row_major(plain) and not halo(plain)
+    is_int8 = byte_width(element_of(plain)) == 1 and not is_bool(element_of(plain))
+    return is_plain and is_int8 and is_blocked(blocks) and dims(blocks)[-1] == _WORD
 
 
 @kernel
@@ -59,3 +65,20 @@ def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> No
         for lane in static_range(1, min(_WORD, count)):
             word = word | byte(lane)
         strided(words, *[stride(step) for step in steps])[batch, block, row, column] = word
+
+
+@kernel
+def _bytes(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> None:
+    """`y[n, 4 b, h, w] = word[n, b, h, w]`, `y[n, 4 b + 1, h, w] = word[n, b, h, w] >> 8`, .., lanes as above."""
+    for batch, block, row, column in parallel(dims(op.input.type)[:-1]):
+        word = strided(words, *[stride(step) for step in steps])[batch, block, row, column]
+        for lane in static_range(min(_WORD, count)):
+            channel = block * _WORD + lane
+            if count % _WORD == 0 or count <= _WORD or channel < count:
+                Elements(op.output)[batch, channel, row, column] = _lowest_byte(word >> 8 * lane, op.output.type)
+
+
+def _lowest_byte(word: Value, of: Attribute) -> Value:
+    element = element_of(of)
+    assert isa(element, IntegerType)
+    return emit(arith.TruncIOp(word, element))

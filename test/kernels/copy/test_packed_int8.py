@@ -17,7 +17,7 @@ from mlirt.passes.pipeline import run_passes
 
 @pytest.mark.parametrize("element", ["uint8", "int8"])
 @pytest.mark.parametrize("channels", [1, 3, 4, 6, 8])
-def test_channels_become_words(channels: int, element: str) -> None:
+def test_channels_become_words_and_channels_again(channels: int, element: str) -> None:
     ctx, plain = context(), t(element, "n", channels, 5, 37)
 
     def build(network: Network) -> list[SSAValue]:
@@ -35,6 +35,7 @@ def test_channels_become_words(channels: int, element: str) -> None:
     )
     shifts = [op for op in module.walk() if op.name == "arith.shli"]
     assert len(shifts) == min(channels, 4) - 1
+    assert sum(op.name == "arith.trunci" for op in module.walk()) == min(channels, 4)
     (got,) = CompiledPlan(module, ctx, bits).run(inputs).values()
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(got, array)
