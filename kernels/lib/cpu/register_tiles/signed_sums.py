@@ -1,4 +1,4 @@
-"""Sums of uint8 by int8 on processors that multiply signed bytes alone: what the sums start with instead of zeros."""
+"""Sums of uint8 by int8 on processors that multiply int8 alone: what the sums start with instead of zeros."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def multiplies_signed(cpu: CpuDevice, special: Collection[str]) -> bool:
-    """Whether a processor adds four products of signed bytes in a lane (SDOT), and none of unsigned ones (USDOT)."""
+    """Whether a processor adds four products of int8 in a lane (SDOT), and none of uint8 by int8 (USDOT)."""
     return cpu.multiplies_by_lane and "dotprod" in special and "i8mm" not in special
 
 
