@@ -327,9 +327,11 @@ class ConvolutionKernel(TileRows):
         return self.step if isinstance(self.step, int) else value_of(self.k.named_size("x_pixel", self.step))
 
     def _cells_at_once(self) -> int:
-        """How many blocks of a point, or columns of a window, are a step of the sum: several if they have few words."""
-        g = self.geometry
-        if g.word == 1 or g.is_depthwise or g.depth // g.word >= _UNROLLED:
+        """How many blocks of a point, or columns of a window, are a step of the sum: several if they have few words, on
+        processors that multiply by lanes; others would keep addresses and sums in memory.
+        """
+        g, is_enough = self.geometry, not self.k.lowering.target.cpu.multiplies_by_lane
+        if g.word == 1 or g.is_depthwise or is_enough or g.depth // g.word >= _UNROLLED:
             return 1
         cells = _UNROLLED * g.word // g.depth
         if g.window == (1, 1):
