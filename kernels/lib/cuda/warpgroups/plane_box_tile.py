@@ -25,7 +25,7 @@ _MIN_KEPT = 4  # a warpgroup gives one back when it has begun to read the next, 
 # Not fitted: cycles between a load and its use, and the part of the shorter one of bringing what is multiplied and
 # multiplying that the other one does not hide.
 _LATENCY, _NO_OVERLAP = 900, 0.25
-_STORED = 8  # cycles of a store of a warp, whose threads write to eight channels
+_STORED = 50  # cycles of a store of a warp, whose threads write to eight channels: as five layers took on an H200
 
 
 @dataclass(frozen=True)
