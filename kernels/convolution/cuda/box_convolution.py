@@ -162,7 +162,7 @@ class BoxConvolution:
         epilogue = RowEpilogue(k, op, ResultShape((), (0, 2, 3), (1,)), self.lowering, width)
         maps = [self._map(k, boxes, number, buffer) for number in range(len(boxes.boxes))]
         right = filters(k, op.kernel, partial(self._packed, boxes), kind, self.lowering, (tile.columns, width))
-        rows = BoxRows(k, boxes, *self.pixels)
+        rows = BoxRows(boxes, *self.pixels)
         BoxProduct(k, tile, rows, self.counts[0], self._slabs, kind, (maps, right), epilogue).build(op)
 
     def _map(self, k: KernelBuilder, boxes: PixelBoxes, number: int, buffer: SSAValue) -> SSAValue:

@@ -14,15 +14,12 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.wgmma import images_of, kind_of_lines, packed_by_taps, reaches
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
@@ -47,7 +44,8 @@ from mlirt.kernels.lib.deconvolution_phases import (
     undilated,
     undilated_windows,
 )
-from mlirt.kernels.lib.language.values import Value, bool_of, value_of
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.words import clamp, extent, is_inside
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -158,7 +156,7 @@ def _build(op: ConvolutionOp, found: Deconvolution, tile: GroupTile, lowering: L
     flags = {"by_depth": False, "known": True, "in_fragment_order": True}
     right = MatrixSource(k, memory, tile.columns, (0,), line=kind.line, **flags)
     work = GroupSizes(found.pixels, found.columns, (found.remainders,), found.steps, shares_rows=found.remainders > 1)
-    places = _Places(k, found, dims(op.output.type)[2:])
+    places = _Places(found, dims(op.output.type)[2:])
     GroupProduct(k, tile, work, kind, (left, right), epilogue, places).build(op)
 
 
@@ -172,33 +170,33 @@ def _packed(axes: tuple[PhaseAxis, ...], dilations: Sequence[int], depth: int, w
 class _SharedWindows(WindowSource):
     """Windows that all entries of the batch read."""
 
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
-        super().start_tile(k, first, ())
+    def start_tile(self, first: Value, batch: Sequence[Value]) -> None:
+        super().start_tile(first, ())
 
 
 @dataclass(frozen=True)
 class _Places:
     """Where the results of a remainder lie: the pixels of the result that `sizes` span, and of each image."""
 
-    k: KernelBuilder
     found: Deconvolution
     sizes: Sequence[Dim]
 
-    def place(self, work: Work, row: SSAValue) -> tuple[Value, bool | None]:
-        """The pixel of the result, and whether it is one (None: always): else some pixel."""
-        k, rows = self.k, self.k.size(self.found.pixels)
-        row = k.add(work.row, row)
-        exists: SSAValue | None = k.compare("slt", row, rows)
-        pixel, remainder = k.min(row, k.sub(rows, 1)), work.batch
-        at: list[SSAValue] = []
+    @kernel
+    def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
+        """The pixel of the result, and whether it is one: else some pixel."""
+        rows = extent(self.found.pixels)
+        here = work.row + row
+        exists = here < rows
+        pixel, remainder = min(here, rows - 1), work.batch
+        at: list[Value] = []
         for axis, size in reversed(list(zip(self.found.axes, self.sizes, strict=True))):
-            extent, stride, length = k.size(axis.positions), axis.stride, k.size(size)
-            here = k.add(k.mul(k.rem(pixel, extent), stride), k.sub(k.rem(remainder, stride), axis.cut))
+            positions, stride = extent(axis.positions), axis.stride
+            along = pixel % positions * stride + (remainder % stride - axis.cut)
             if not axis.is_whole:
-                exists = k.both(exists, k.compare("ult", here, length))
-                here = k.max(k.min(here, k.sub(length, 1)), 0)
-            at.insert(0, here)
-            pixel, remainder = k.div(pixel, extent), k.div(remainder, stride)
-        for here, size in zip(at, self.sizes, strict=True):
-            pixel = k.add(k.mul(pixel, k.size(size)), here)
-        return value_of(pixel), None if exists is None else bool_of(exists)
+                exists = exists and is_inside(along, extent(size))
+                along = clamp(along, extent(size))
+            at = [along, *at]
+            pixel, remainder = pixel // positions, remainder // stride
+        for along, size in zip(at, self.sizes, strict=True):
+            pixel = pixel * extent(size) + along
+        return pixel, exists

@@ -18,7 +18,7 @@ from mlirt.dialects.kernel.cluster import (
 )
 from mlirt.dialects.kernel.core import YieldOp
 from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.tensor_copy import LoadBoxOp
+from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp
 from mlirt.dialects.kernel.transaction_barrier import (
     AsyncFenceOp,
     MbarrierArriveOp,
@@ -43,8 +43,8 @@ from mlirt.kernels.lib.language.values import Index, Value
 
 __all__ = [
     "Barrier", "Barriers", "SharedTile", "cluster_rank", "each_warpgroup", "fence_async", "fence_mbarriers",
-    "launch_dependents", "mbarriers", "remote_shared", "set_registers", "sync_cluster", "tma_load", "wait_dependency",
-    "warp_uniform", "wgmma", "wgmma_result", "wgmma_wait",
+    "launch_dependents", "mbarriers", "remote_shared", "set_registers", "sync_cluster", "tma_load",
+    "tma_load_window", "wait_dependency", "warp_uniform", "wgmma", "wgmma_result", "wgmma_wait",
 ]  # fmt: skip
 
 
@@ -171,6 +171,17 @@ def tma_load(tensor_map: SSAValue, origin: Sequence[Index], target: SharedTile, 
     places = [k.index(one) for one in origin]
     builder().insert(
         LoadBoxOp(tensor_map, places, target.memory, k.index(target.index), barrier.memory, barrier.number)
+    )
+
+
+def tma_load_window(
+    tensor_map: SSAValue, origin: Sequence[Index], offsets: Sequence[Index], target: SharedTile, barrier: Barrier
+) -> None:
+    """The same for the pixels that one tap of a window reads, whose first one has an origin, and the tap offsets."""
+    k = builder()
+    places, taps = ([k.index(one) for one in given] for given in (origin, offsets))
+    k.insert(
+        LoadWindowOp(tensor_map, places, taps, target.memory, k.index(target.index), barrier.memory, barrier.number)
     )
 
 

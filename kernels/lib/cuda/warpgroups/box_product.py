@@ -24,7 +24,7 @@ from mlirt.kernels.lib.cuda.warpgroups.pixel_boxes import PixelBox
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.sources import MatrixSource, Slot
 from mlirt.kernels.lib.cuda.warpgroups.tile_results import TileResults
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, build, kernel
 from mlirt.kernels.lib.language.hopper_words import (
     SharedTile,
     each_warpgroup,
@@ -131,15 +131,14 @@ class BoxProduct:
                 if producer % WARP == 0:
                     if served == 0:
                         ready[0].expect(self.steps * tile.columns * self.kind.line)
-                        self.weights.start_tile(self.k, column, [])
+                        self.weights.start_tile(column, [])
                         for step in range(self.steps):
-                            slot = Slot(weights, place(step * self.step), ready.memory, place(0))
-                            self.weights.load(self.k, step, slot)
+                            self.weights.load(step, Slot(SharedTile(weights, step * self.step), ready[0]))
                     wait_dependency()
                     for own in range(ceil_div(max(count - served, 0), groups)):
                         iteration = turn_of(served, own)
                         number = tile_of(iteration)
-                        image, *corner = map(value_of, self.rows.corner(number))
+                        image, *corner = self.rows.corner(number)
                         for slab in range(self.slabs):
                             stage, parity = stage_of(served, own, slab)
                             empty[stage].wait(1 - parity)

@@ -234,7 +234,7 @@ class GroupProduct:
             entry = [rest % extent if number else rest, *entry]
             rest = rest // extent if number else rest
         for operand, first in zip(self.sources, (work.row, work.column), strict=True):
-            operand.start_tile(self.k, first, entry)
+            operand.start_tile(first, entry)
 
     # Blocks of one tile, or of a part of its depth.
 
@@ -299,7 +299,7 @@ class GroupProduct:
                     pipe.full[stage].expect(pipe.stage_bytes)
                 for operand in self.sources:
                     if operand.is_constant == known:
-                        operand.load(self.k, first + stage, pipe.slot(stage, operand))
+                        operand.load(first + stage, pipe.slot(stage, operand))
         is_round = ahead == self.tile.stages
         stage, parity = 0 if is_round else ahead, 0 if is_round else 1
         return pipe.fill(first + ahead, steps - ahead, stage, parity)

@@ -49,10 +49,11 @@ class Pipeline:
         wraps = stage == self.tile.stages - 1
         return 0 if wraps else stage + 1, 1 - parity if wraps else parity
 
+    @kernel
     def slot(self, stage: Index, operand: Source) -> Slot:
         """Where an operand's tile of a stage goes."""
-        k, start = self.k, 0 if operand is self.sources[0] else self.right_start
-        return Slot(self.memory, k.add(k.mul(stage, self.stage), start), self.full.memory, k.index(stage))
+        start = 0 if operand is self.sources[0] else self.right_start
+        return Slot(SharedTile(self.memory, stage * self.stage + start), self.full[stage])
 
     @kernel
     def fill(self, first: Index, steps: Index, stage: Index, parity: Index) -> tuple[Index, Index]:
@@ -61,7 +62,7 @@ class Pipeline:
             self.empty[stage].wait(parity)
             self.full[stage].expect(self.stage_bytes)
             for operand in self.sources:
-                operand.load(self.k, first + step, self.slot(stage, operand))
+                operand.load(first + step, self.slot(stage, operand))
             stage, parity = self.advance(stage, parity)
         return stage, parity
 

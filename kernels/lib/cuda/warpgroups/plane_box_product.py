@@ -155,11 +155,10 @@ class PlaneBoxProduct:
                             for turn in range(CONSUMERS * self.steps):
                                 of, step = self._reader(turn)
                                 row = (number * tile.across + of % tile.across) * (self.apart * ROWS)
-                                self.weights.start_tile(self.k, place(row), [])
+                                self.weights.start_tile(place(row), [])
                                 free[stage].wait(parity)
                                 ready[stage].expect(self.apart * ROWS * tile.line)
-                                slot = Slot(weights, place(stage * self.kept), ready.memory, self.k.index(stage))
-                                self.weights.load(self.k, step, slot)
+                                self.weights.load(step, Slot(SharedTile(weights, stage * self.kept), ready[stage]))
                                 stage, parity = _advance(stage, parity, tile.kept)
                 else:
                     wait_dependency()

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp
 from mlirt.dialects.kernel.warpgroup import LINE
 from mlirt.dialects.plan.tensor_map import Walk
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
+from mlirt.kernels.lib.language import Index, Value, kernel
+from mlirt.kernels.lib.language.hopper_words import Barrier, SharedTile, tma_load, tma_load_window
+from mlirt.kernels.lib.language.words import extent, static_range
 
 _MAX_DIMENSIONS = 5
 _PIECE = 16  # bytes that addresses and steps are multiples of
@@ -23,12 +25,10 @@ _PIECE = 16  # bytes that addresses and steps are multiples of
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of a tile: `index` in shared memory, and the barrier that counts its bytes."""
+    """The place of a tile in shared memory, and the barrier that counts its bytes."""
 
-    tiles: SSAValue
-    index: SSAValue
-    barriers: SSAValue
-    barrier: SSAValue
+    tile: SharedTile
+    barrier: Barrier
 
 
 class Source(ABC):
@@ -42,11 +42,11 @@ class Source(ABC):
     """Whether its columns lie so that a thread's sums are those of neighbouring columns."""
 
     @abstractmethod
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
+    def start_tile(self, first: Value, batch: Sequence[Value]) -> None:
         """The next loads are for the rows from `first` on of a batch entry."""
 
     @abstractmethod
-    def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
+    def load(self, step: Index, slot: Slot) -> None:
         """Start to copy the tile of a step along the depth."""
 
 
@@ -105,19 +105,19 @@ class MatrixSource(Source):
         self.map = memory.operand_map(k, box, line)
         self.map.name_hint = "weights" if known else "matrix"
 
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
+    def start_tile(self, first: Value, batch: Sequence[Value]) -> None:
         self.first, self.entry = first, [batch[axis] for axis in self.batch]
 
-    def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
-        along = k.mul(step, self.depth)
+    @kernel
+    def load(self, step: Index, slot: Slot) -> None:
+        along = step * self.depth
         if not self.by_depth:
-            places = [*self.entry, self.first, along]
-            k.insert(LoadBoxOp(self.map, places, slot.tiles, slot.index, slot.barriers, slot.barrier))
-            return
-        for piece in range(self.own // self.depth):
-            places = [*self.entry, along, k.add(self.first, piece * self.depth)]
-            index = k.add(slot.index, piece * self.piece)
-            k.insert(LoadBoxOp(self.map, places, slot.tiles, index, slot.barriers, slot.barrier))
+            tma_load(self.map, [*self.entry, self.first, along], slot.tile, slot.barrier)
+        else:
+            for piece in static_range(self.own // self.depth):
+                origin = [*self.entry, along, self.first + piece * self.depth]
+                target = SharedTile(slot.tile.memory, slot.tile.index + piece * self.piece)
+                tma_load(self.map, origin, target, slot.barrier)
 
 
 @dataclass(frozen=True)
@@ -160,24 +160,29 @@ class WindowSource(Source):
         self.map = memory.operand_map(k, [own, self.depth], line, shape.walk())
         self.map.name_hint = "images"
 
-    def start_tile(self, k: KernelBuilder, first: SSAValue, batch: Sequence[SSAValue]) -> None:
-        shape, pixel = self.shape, first
-        at: list[SSAValue] = []
-        for size, stride, pre in reversed(list(zip(shape.output, shape.stride, shape.pre, strict=True))):
-            extent = k.size(size)
-            at.insert(0, k.sub(k.mul(k.rem(pixel, extent), stride), pre))
-            pixel = k.div(pixel, extent)
-        by_group = self.shape.by_group
-        self.pixel = [k.add(pixel, batch[0]) if batch and not by_group else pixel, *at]
-        self.channel = k.mul(batch[-1], self.shape.channels) if by_group else None
+    def start_tile(self, first: Value, batch: Sequence[Value]) -> None:
+        self.pixel, self.channel = self._corner(first, batch)
 
-    def load(self, k: KernelBuilder, step: SSAValue | int, slot: Slot) -> None:
-        tap, block = k.div(step, self.blocks), k.rem(step, self.blocks)
-        offsets: list[SSAValue] = []
+    @kernel
+    def _corner(self, pixel: Value, batch: Sequence[Value]) -> tuple[list[Value], Value | None]:
+        """The image and the place of the first tap of a tile's first pixel, and the first channel of a group."""
+        shape = self.shape
+        at: list[Value] = []
+        for size, stride, pre in reversed(list(zip(shape.output, shape.stride, shape.pre, strict=True))):
+            at = [pixel % extent(size) * stride - pre, *at]
+            pixel = pixel // extent(size)
+        if shape.by_group:
+            return [pixel, *at], batch[-1] * shape.channels
+        return [pixel + batch[0] if batch else pixel, *at], None
+
+    @kernel
+    def load(self, step: Index, slot: Slot) -> None:
+        tap, block = step // self.blocks, step % self.blocks
+        offsets: list[Index] = []
         for taps, dilation in reversed(list(zip(self.shape.kernel, self.shape.dilation, strict=True))):
-            offsets.insert(0, k.mul(k.rem(tap, taps), dilation))
-            tap = k.div(tap, taps)
-        channel = k.mul(block, self.depth)
-        places = [*self.pixel, channel if self.channel is None else k.add(self.channel, channel)]
-        target = (slot.tiles, slot.index, slot.barriers, slot.barrier)
-        k.insert(LoadWindowOp(self.map, places, offsets, *target))
+            offsets = [tap % taps * dilation, *offsets]
+            tap = tap // taps
+        channel = block * self.depth
+        if self.channel is not None:
+            channel = self.channel + channel
+        tma_load_window(self.map, [*self.pixel, channel], offsets, slot.tile, slot.barrier)
