@@ -75,15 +75,15 @@ class Rows:
                 init = number(self.k, identity(kind, element_name(accumulator)), accumulator)
 
                 def summand(at: Sequence[SSAValue]) -> SSAValue:
-                    return self.inline(element, [], here, at, shared, totals)
+                    return self.inline(element, [], here, at, shared, totals)[0]
 
                 total = reduction(kind, Box(self.row), init, summand)
-                totals = [*totals, self.inline(finish, [total], here, [], shared, totals)]
+                totals = [*totals, *self.inline(finish, [total], here, [], shared, totals)]
             if self.is_reduced:
-                self._store(self._inlined(op.body, [], here, [], shared, totals), here)
+                self._store(self.inline(op.body, [], here, [], shared, totals), here)
             else:
                 for at in parallel(self.row):
-                    self._store(self._inlined(op.body, [], here, at, shared, totals), [*here, *at])
+                    self._store(self.inline(op.body, [], here, at, shared, totals), [*here, *at])
 
     def _store(self, results: Sequence[SSAValue], at: Sequence[SSAValue]) -> None:
         for position, result in enumerate(results, len(self.op.inputs)):
@@ -103,21 +103,8 @@ class Rows:
         at: Sequence[SSAValue],
         shared: Sequence[SSAValue | None],
         totals: Sequence[SSAValue],
-    ) -> SSAValue:
-        """The only result of a region at an element of a row, with what it uses loaded."""
-        (found,) = self._inlined(region, first, here, at, shared, totals)
-        return found
-
-    def _inlined(
-        self,
-        region: Region,
-        first: Sequence[SSAValue],
-        here: Sequence[SSAValue],
-        at: Sequence[SSAValue],
-        shared: Sequence[SSAValue | None],
-        totals: Sequence[SSAValue],
     ) -> Sequence[SSAValue]:
-        """All of them."""
+        """The results of a region at an element of a row, with what it uses loaded."""
         scalars = list(first)
         names = region.block.args[len(first) : len(first) + len(shared)]
         for position, (name, known) in enumerate(zip(names, shared, strict=True)):

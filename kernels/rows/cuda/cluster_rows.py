@@ -145,7 +145,7 @@ class _ClusterRows(Rows):
         totals: list[SSAValue] = []
         for kind, element, finish in op.reductions():
             total = self._reduced(kind, element, kept, thread, own, known, totals)
-            totals = [*totals, self.inline(finish, [total], here, [], known, totals)]
+            totals = [*totals, *self.inline(finish, [total], here, [], known, totals)]
         target = code.pointer(len(op.inputs))
         for number in range(self._rounds):
             at = (number * _THREADS + thread) * plan.wide
@@ -221,4 +221,5 @@ class _ClusterRows(Rows):
     ) -> SSAValue:
         """A region at an element of the row."""
         given = [number if one == self.plan.number else value for one, value in enumerate(known)]
-        return self.inline(region, [], [], [], given, totals)
+        (found,) = self.inline(region, [], [], [], given, totals)
+        return found
