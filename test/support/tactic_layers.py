@@ -36,6 +36,7 @@ from mlirt.passes.pipeline import PipelineOptions, run_phases
 PLAIN, TENSOR_FLOAT = (Target("cuda", arch="sm_90a", features=frozenset(one)) for one in ((), ("tf32",)))
 WITHOUT_LAYER = {
     "convolution/cuda_cudnn": "a kernel of NVIDIA's library, which is open only where it is asked for",
+    "interleave/generic": "remainders of deconvolutions are interleaved on CPUs alone",
     "matmul/cuda_cublas_lt": "a kernel of NVIDIA's library, which is open only where it is asked for",
     "plugin/generic": "calls what a user has written",
     "view/generic": "launches nothing: it says where a tensor lies",
