@@ -9,8 +9,10 @@ not fight for cores.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import threading
+import time
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -76,6 +78,22 @@ class WorkerGroups(FairQueue[WorkerGroup]):
         self.pools.append(pool)
         return WorkerGroup(pool)
 
+    def stop(self, patience: float = 1.0) -> bool:
+        """End the workers, each group's when its run is over; False where one is not within `patience` seconds.
+
+        Runs that begin later wait for ever: nobody gets a group any more.
+        """
+        with self._lock:
+            self._unmade.clear()
+        deadline = time.monotonic() + patience
+        for _ in range(len(self.pools)):
+            group = self.take(deadline)
+            if group is None:
+                return False
+            if group.pool is not None:
+                group.pool.stop()
+        return True
+
 
 @runtime_checkable
 class HasGroups(Protocol):
@@ -115,9 +133,10 @@ def _forget_groups() -> None:
 
 
 def _stop_pools() -> None:
+    """At the end of the process. What still runs then keeps its workers, their memory and their code."""
     for groups in _groups.values():
-        for pool in groups.pools:
-            pool.stop()
+        if not groups.stop():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(groups))
 
 
 _abandoned: list[WorkerGroups] = []

@@ -85,6 +85,11 @@ class WorkerPool:
         return ctypes.c_int64.from_address(self._control + index * _WORD)
 
     @property
+    def workers(self) -> Sequence[threading.Thread]:
+        """All but the caller."""
+        return self._workers
+
+    @property
     def woken(self) -> int:
         """How often a worker was woken from sleep."""
         return self._word(_WOKEN_WORD).value
@@ -116,7 +121,7 @@ class WorkerPool:
             self._spinning.end(time.monotonic())
 
     def stop(self) -> None:
-        """End the workers, so that none is in native code when the process takes that code away."""
+        """End the workers, so that none is in native code when the process takes that code away; not during a run."""
         self._word(_STOP_WORD).value = 1
         self._run(self._control, 0, 0, 0)
         for thread in self._workers:
