@@ -151,11 +151,11 @@ def missing_products(builder: Any, steps: Sequence[Weights], lanes: int, offset:
         for weights in steps:
             total = _neon_dot(builder, "sdot", total, weights.bytes(), least)
         return builder.sub(zeros, total)
-    sums = Value(builder, total, types.int32, lanes)
+    added = Value(builder, total, types.int32, lanes)
     signs = Pixel(Pixels(builder, ir.Constant(total.type, [_SIGNS] * lanes)), 0)
     for weights in steps:
-        sums = dot_add(sums, signs, weights)
-    return builder.sub(zeros, sums.llvm)
+        added = dot_add(added, signs, weights)
+    return builder.sub(zeros, added.llvm)
 
 
 def _by_quarters(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:

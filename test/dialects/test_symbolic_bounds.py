@@ -112,16 +112,17 @@ def test_lengths_that_are_one_together(left: Dim, right: Dim, expected: bool) ->
     assert never_broadcast(right, left) is expected
 
 
-_BOUNDED: st.SearchStrategy[Dim] = st.recursive(
-    _LEAVES,
-    lambda inner: st.one_of(
-        _larger(inner),
-        st.builds(lambda left, right: left * right, inner, inner),
-        st.builds(floor_div, inner, st.integers(1, 4)),
-        st.builds(modulo, inner, st.integers(1, 4)),
-    ),
-    max_leaves=6,
-)
+def _times(left: Dim, right: Dim) -> Dim:
+    return left * right
+
+
+def _divided(inner: st.SearchStrategy[Dim]) -> st.SearchStrategy[Dim]:
+    numbers = st.integers(1, 4)
+    quotients = st.builds(floor_div, inner, numbers), st.builds(modulo, inner, numbers)
+    return st.one_of(_larger(inner), st.builds(_times, inner, inner), *quotients)
+
+
+_BOUNDED: st.SearchStrategy[Dim] = st.recursive(_LEAVES, _divided, max_leaves=6)
 
 
 @given(_BOUNDED, st.integers(0, 3), st.integers(0, 3), st.integers(-4, 40))

@@ -18,7 +18,7 @@ from mlirt.tools import rt_exec
 pytestmark = pytest.mark.gpu
 BOUND = "* Throughput may be bound by {} rather than GPU Compute and the GPU may be under-utilized."
 GRAPHS = "operations that are not permitted under CUDA graph capture mode."
-_TRIES = 3
+_TRIES = 2
 QUICK = ["--warmUp=50", "--duration=0", "--iterations=40", "--avgRuns=0"]
 Measured = Callable[..., str]
 
@@ -96,10 +96,11 @@ def test_advice_where_transfers_are_slow(measured: Measured) -> None:
     Where another process uses the GPU, the pass may take longer than both: then it is measured again.
     """
     plan, said = activation_plan(1 << 24), ["[W] " + BOUND.format(way) for way in ("H2D Latency", "D2H Latency")]
+    out = measured(plan)
     for _ in range(_TRIES):
-        out = measured(plan)
         if all(one in out for one in said):
             break
+        out = measured(plan)
     for one in said:
         assert one in out
     assert "Add --noDataTransfers flag to disable data transfers." in out

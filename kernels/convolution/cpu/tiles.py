@@ -275,8 +275,8 @@ class ConvolutionKernel(TileRows):
         else:
             shape = (self.shape.pixels, self.shape.blocks, g.lanes)
             accumulators = load(self.starts, place.panel * self.width, 0, shape)
-        sums = self._sum_of_points if g.window == (1, 1) and self._cells_at_once() > 1 else self._sum
-        return sums(accumulators, x_at, place.task[1:], taps, ahead, rows)
+        accumulate = self._sum_of_points if g.window == (1, 1) and self._cells_at_once() > 1 else self._sum
+        return accumulate(accumulators, x_at, place.task[1:], taps, ahead, rows)
 
     @kernel
     def _taps(self, place: Place, pixel: Index) -> tuple[tuple[Index, Index], tuple[Index, Index]]:

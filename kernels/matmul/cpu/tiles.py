@@ -112,8 +112,8 @@ def _lower_constant(op: MatmulOp, product: Product, shape: RegisterTile, lowerin
     kernel = TileKernel(k, op, product, shape, lanes_of(lowering), None, word)
     weights = k.named(k.weights(packed, "panels"), "panels", keep=True)
     if word > 1 and multiplies_signed(lowering.target.cpu, lowering.target.special):
-        sums = lowering.packed(op.rhs, partial(_first_sums, transposes, width))
-        kernel.make_signed(k.weights(sums, "first sums"))
+        starts = lowering.packed(op.rhs, partial(_first_sums, transposes, width))
+        kernel.make_signed(k.weights(starts, "first sums"))
     kernel.write(PackedAtBuild(weights), packs=False)
     k.finish(op)
 

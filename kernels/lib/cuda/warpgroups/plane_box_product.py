@@ -216,9 +216,9 @@ class PlaneBoxProduct:
                     work = Work(place(part * tile.rows), place(x * (tile.columns * self.apart)), place(0))
                     deep = deep * self.planes.deep.apart + inner
                     for number in static_range(tile.own_height):
-                        sums = totals[number * self.apart : (number + 1) * self.apart]
+                        accumulators = totals[number * self.apart : (number + 1) * self.apart]
                         here = (y * tile.height + first + number) * self.box.down.apart + row
-                        self.results.write(sums, thread, own, work, [image, deep, here])
+                        self.results.write(accumulators, thread, own, work, [image, deep, here])
 
     @property
     def takes_turns(self) -> bool:

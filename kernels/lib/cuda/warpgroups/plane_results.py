@@ -78,14 +78,14 @@ class PlaneResults:
 
     def _interleaved(self, totals: Sequence[Value]) -> Value:
         """Sums in the order of one product whose columns are the results of a row, a thread's neighbours together."""
-        count, sums = len(totals), list[Value]()
+        count, elements = len(totals), list[Value]()
         each = length(totals[0]) // 2  # of a row of the product
         for number in range(2 * each * count):
             group, half, pair = number // (2 * _PAIR), number // _PAIR % 2, number % _PAIR
             neighbour, remainder = divmod(group * _PAIR + pair, count)
             source = neighbour // _PAIR * (2 * _PAIR) + half * _PAIR + neighbour % _PAIR
-            sums.append(element_at(totals[remainder], source))
-        return fragment(sums)
+            elements.append(element_at(totals[remainder], source))
+        return fragment(elements)
 
     def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Which output channel a row is, and whether it is one of a row of pixels that exists: else some channel."""
