@@ -118,6 +118,10 @@ class AttentionOp(FusedOp):
         """What results go through, if anything."""
         return next(iter(self.epilogues), None)
 
+    def detached_regions(self) -> list[Region | Sequence[Region]]:
+        """Its regions for an op that takes its place, as `build` wants them."""
+        return [self.detach_region(self.score), [self.detach_region(one) for one in list(self.epilogues)]]
+
     @property
     def batch_rank(self) -> int:
         """The number of batch dimensions, which is also the iteration dimension of the query."""

@@ -79,10 +79,7 @@ class FoldMovesIntoAttentionPass(RulePass):
             operands=[*attention.operands[:3], list(attention.extras)],
             properties=properties,
             result_types=[with_dims(attention.output.type, dims(reader.outputs[0].type))],
-            regions=[
-                attention.detach_region(attention.score),
-                [attention.detach_region(one) for one in list(attention.epilogues)],
-            ],
+            regions=attention.detached_regions(),
         )
         m.note = "the result has the order of the transpose behind it"
         m.insert(made, *([] if is_move else [attention]), before=attention)

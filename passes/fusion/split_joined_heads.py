@@ -88,10 +88,7 @@ def _split(attention: AttentionOp, batch: int, outer: Dim, inner: Dim) -> Attent
         operands=[*attention.operands[:3], list(attention.extras)],
         properties=properties,
         result_types=[with_dims(attention.output.type, sizes)],
-        regions=[
-            attention.detach_region(attention.score),
-            [attention.detach_region(one) for one in list(attention.epilogues)],
-        ],
+        regions=attention.detached_regions(),
     )
 
 
