@@ -18,7 +18,7 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.growing_run import GrowingRun, Growth, have_grown
-from mlirt.runtime.input_arrays import checked_array
+from mlirt.runtime.input_arrays import checked_array, checked_input
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.output_arrays import Kind, check_outputs, put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
@@ -483,11 +483,16 @@ class ExecutionContext:
     def _checked_given(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         try:
             if len(feeds) == len(self._expected):
-                return [checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
+                return self._in_order(feeds)
         except (KeyError, TypeError, IndexError):
             pass  # no mapping, or other names
         self._complain_about_names(feeds)
-        return [checked_array(name, feeds[name], dtype) for name, dtype in self._expected]
+        return self._in_order(feeds)
+
+    def _in_order(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        is_joined = self._manifest.target.kind == "cuda" and self._state is None
+        found = [checked_input(name, feeds[name], dtype, is_joined=is_joined) for name, dtype in self._expected]
+        return cast("list[np.ndarray]", found)  # `CudaProgram.upload` alone reads more of them than shape and type
 
     def _run_number(self) -> list[np.ndarray]:
         """The input that no caller gives, of networks that have one. A run that fails leaves its number to the next."""

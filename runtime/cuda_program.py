@@ -20,8 +20,9 @@ from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.device import NONE_KEPT, Around, DeviceTensor, WrongSize, no_ranges
 from mlirt.runtime.driver_interface import DeviceError, Handle
 from mlirt.runtime.frozen_launches import FrozenLaunches
+from mlirt.runtime.joined_arrays import JoinedArrays
 from mlirt.runtime.memory_planning import aligned
-from mlirt.runtime.pinned_memory import source_of
+from mlirt.runtime.pinned_memory import sources_of
 from mlirt.runtime.program import Place, Program
 from mlirt.runtime.shape_binding import ShapeBinding
 from mlirt.runtime.stop_request import StopRequest
@@ -213,7 +214,7 @@ class CudaProgram:
         return len(self._output_sizes)
 
     @on_its_device
-    def upload(self, inputs: Sequence[np.ndarray | DeviceState], *, stays: bool = False) -> None:
+    def upload(self, inputs: Sequence[np.ndarray | DeviceState | JoinedArrays], *, stays: bool = False) -> None:
         """Copy the inputs to pinned memory and queue the way to the device; what stayed there is copied there.
 
         Pinned memory of the caller is read where it lies where it `stays` as it is until the run is over.
@@ -230,8 +231,8 @@ class CudaProgram:
                 if size:
                     driver.copy_on_device(self._bases[tensor.buffer], array.address, size, stream)
             elif size:
-                source = source_of(driver, array, size, self._staging, at, stays=stays)
-                driver.copy_to_device(self._bases[tensor.buffer], source, size, stream)
+                for offset, source, count in sources_of(driver, array, size, self._staging, at, stays=stays):
+                    driver.copy_to_device(self._bases[tensor.buffer] + offset, source, count, stream)
             at += aligned(size)
         self._mark(1)
         if self._session.consumed is not None:

@@ -220,6 +220,11 @@ class Engine:
         return self._device.host_array(shape, dtype)
 
     @property
+    def joins_arrays(self) -> bool:
+        """Whether `run` copies the parts of `JoinedArrays` to where kernels read them, without a copy on the host."""
+        return self.plan.manifest.target.kind == "cuda" and not self._has_formats
+
+    @property
     def decisions(self) -> tuple[Decision, ...]:
         """Each branch and loop of the network, and whether the device or the host decides about it."""
         return decisions(self.plan.manifest, on_device=self._device.decides)

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from mlirt.errors import InvalidInputError
+from mlirt.runtime.joined_arrays import JoinedArrays
 from mlirt.runtime.tensor_exchange import host_array, is_exchangeable
+
+
+def checked_input(name: str, value: Any, dtype: np.dtype[np.generic], *, is_joined: bool) -> np.ndarray | JoinedArrays:
+    """`checked_array`, but for arrays of the right type that a device joins: they stay apart."""
+    if type(value) is JoinedArrays and is_joined and value.dtype == dtype:
+        return value
+    return checked_array(name, value, dtype)
 
 
 def checked_array(name: str, value: Any, dtype: np.dtype[np.generic]) -> np.ndarray:

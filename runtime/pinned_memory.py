@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from mlirt.runtime.cuda_memory import PinnedBlock
 from mlirt.runtime.driver_interface import Driver
 from mlirt.runtime.host_memory import address_of
+from mlirt.runtime.joined_arrays import JoinedArrays
 
 _WORTH_ASKING = 1 << 16
 """Smaller arrays are copied to the staging memory in less time than it takes to ask the driver about them."""
@@ -29,6 +30,30 @@ def source_of(driver: Driver, array: np.ndarray, size: int, staging: PinnedBlock
             return address
     staging.bytes[at : at + size] = array.reshape(-1).view(np.uint8)[:size]
     return staging.address + at
+
+
+def sources_of(
+    driver: Driver, array: np.ndarray | JoinedArrays, size: int, staging: PinnedBlock, at: int, *, stays: bool
+) -> Iterator[tuple[int, int, int]]:
+    """The copies that bring an input to the device: each one's place in the input, `source_of` it, and its bytes.
+
+    Arrays that are joined are copied one by one, but for neighbours that are staged.
+    """
+    if not isinstance(array, JoinedArrays):
+        yield 0, source_of(driver, array, size, staging, at, stays=stays), size
+        return
+    begin = end = 0  # of what is staged and not copied yet
+    for offset, part in array.placed():
+        source = source_of(driver, part, part.nbytes, staging, at + offset, stays=stays)
+        if source == staging.address + at + offset:
+            begin, end = (begin if end == offset else offset), offset + part.nbytes
+            continue
+        if end > begin:
+            yield begin, staging.address + at + begin, end - begin
+            begin = end
+        yield offset, source, part.nbytes
+    if end > begin:
+        yield begin, staging.address + at + begin, end - begin
 
 
 class PinnedMemory:

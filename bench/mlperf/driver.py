@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mlirt.serve.batching.batch_arrays import joined
+from mlirt.serve.batching.batch_arrays import Memory, joined
 from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.signature import Signature
@@ -27,6 +27,11 @@ Complete = Callable[[Sequence[int], Sequence[Array]], None]
 """Tells the load generator the answers of samples: their ids, and the bytes of each."""
 _MANY = 1 << 22
 _MANY_MIB = float(1 << 16)
+
+
+def memory_of_batches(system: System) -> Memory | None:
+    """What samples are joined in; None for a system that joins them itself."""
+    return None if system.joins_arrays else system.host_array
 
 
 class Driver(Protocol):
@@ -81,7 +86,7 @@ class WholeQueries:
             self._complete(ids, [_NOTHING] * len(ids))
 
     def _batch(self, samples: Sequence[Arrays], rows: int) -> Mapping[str, Array]:
-        return joined(samples, len(samples), rows, self._system.host_array)
+        return joined(samples, len(samples), rows, memory_of_batches(self._system))
 
     def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> list[Array]:
         return answers(outputs, len(samples))
@@ -134,7 +139,7 @@ class GatheredQueries:
             return system.run(feeds)
 
         self.batcher = Batcher(
-            run, signature, limits, runs_at_once=system.runs_at_once, batch=True, memory=system.host_array
+            run, signature, limits, runs_at_once=system.runs_at_once, batch=True, memory=memory_of_batches(system)
         )
         self.failure: Exception | None = None
         self._failing = threading.Lock()

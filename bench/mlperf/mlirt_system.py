@@ -60,6 +60,10 @@ class MlirtSystem:
     def runs_at_once(self) -> int:
         return self._engine.streams
 
+    @property
+    def joins_arrays(self) -> bool:
+        return self._engine.joins_arrays
+
     def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return self._engine.host_array(shape, dtype)
 

@@ -52,6 +52,11 @@ class System(Protocol):
         """From how many threads `run` may be called at the same time."""
         ...
 
+    @property
+    def joins_arrays(self) -> bool:
+        """Whether `run` takes `JoinedArrays`."""
+        ...
+
     def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         """Memory for a sample that the device reads quickest."""
         ...
@@ -67,6 +72,8 @@ class System(Protocol):
 
 class PooledSystem(ABC):
     """A peer on the CPU: a session of its own for each batch at once, which waits for one."""
+
+    joins_arrays = False
 
     def __init__(self, request: Request) -> None:
         """Raises `ValueError` for what is not the peer's: a GPU, and half precision."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from mlirt.errors import PlanError
+from mlirt.runtime.joined_arrays import JoinedArrays
 from mlirt.serve.batching.request import Array, Outputs
 
 Memory = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
@@ -15,13 +16,20 @@ Memory = Callable[[tuple[int, ...], "np.dtype[Any]"], Array]
 
 
 def joined(
-    feeds: Sequence[Mapping[str, Array]], rows: int, padded: int, memory: Memory = np.empty
+    feeds: Sequence[Mapping[str, Array]], rows: int, padded: int, memory: Memory | None = np.empty
 ) -> Mapping[str, Array]:
-    """All rows in order; further ones, up to `padded`, repeat the last one. They lie in arrays of the `memory`."""
+    """All rows in order; further ones, up to `padded`, repeat the last one. They lie in arrays of the `memory`.
+
+    Without a memory, for what joins them itself, they are `JoinedArrays`.
+    """
     if len(feeds) == 1 and rows == padded:
         return feeds[0]
     found: dict[str, Array] = {}
     for name, first in feeds[0].items():
+        if memory is None:
+            parts = [one[name] for one in feeds]
+            found[name] = cast("Array", JoinedArrays([*parts, *[parts[-1][-1:]] * (padded - rows)]))
+            continue
         batch = memory((padded, *first.shape[1:]), first.dtype)
         np.concatenate([one[name] for one in feeds], out=batch[:rows])
         batch[rows:] = batch[rows - 1 : rows]

@@ -39,7 +39,7 @@ class Batcher:
     that dimension and a trial finds that no row of an output depends on another row.
     may_run_in_loop: whether brief runs may be made by a caller's event loop (see `submit`); not where a run may have
     to wait for something else than its own work, as for a process that has ended.
-    memory: gives the arrays in which requests are joined.
+    memory: gives the arrays in which requests are joined; None for a `run` that takes `JoinedArrays`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Batcher:
         runs_at_once: int = 1,
         batch: bool | None = None,
         may_run_in_loop: bool = False,
-        memory: Memory = np.empty,
+        memory: Memory | None = np.empty,
     ) -> None:
         self.signature = signature
         self.limits = limits or Limits()

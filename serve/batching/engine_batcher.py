@@ -30,7 +30,7 @@ def engine_batcher(engine: Engine, limits: Limits | None = None, *, batch: bool 
         runs_at_once=engine.streams,
         batch=batch,
         may_run_in_loop=True,
-        memory=engine.host_array,
+        memory=None if engine.joins_arrays else engine.host_array,
     )
 
 

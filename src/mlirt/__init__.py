@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mlirt.passes.remarks import Remarks
     from mlirt.runtime.c_library.export import export_c
     from mlirt.runtime.engine import Engine, load
+    from mlirt.runtime.joined_arrays import JoinedArrays
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
     from mlirt.tensorrt.plugins.functions.op_decorator import op
     from mlirt.tools.drawing import draw
@@ -76,6 +77,7 @@ _HOMES = {
     "Remarks": "mlirt.passes.remarks",
     "op": "mlirt.tensorrt.plugins.functions.op_decorator",
     "Engine": "mlirt.runtime.engine",
+    "JoinedArrays": "mlirt.runtime.joined_arrays",
     "load": "mlirt.runtime.engine",
     "export_c": "mlirt.runtime.c_library.export",
     "draw": "mlirt.tools.drawing",
@@ -106,6 +108,7 @@ __all__ = [
     "Engine",
     "InvalidInputError",
     "InvalidModelError",
+    "JoinedArrays",
     "MissingPackageError",
     "MlirtError",
     "OutOfMemoryError",

@@ -15,6 +15,7 @@ import pytest
 from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime import plan_file, plan_source
 from mlirt.runtime.engine import Engine, load
+from mlirt.runtime.joined_arrays import JoinedArrays
 from mlirt.runtime.plan_file import plan_bytes, write_plan
 
 Maker = Callable[[], Any]
@@ -97,6 +98,17 @@ def test_misaligned_and_strided_inputs_are_copied(tiny: Maker) -> None:
     np.testing.assert_allclose(engine.run({"x": x})["y"], expected(np.ascontiguousarray(x)), rtol=1e-6, atol=1e-6)
     raw = np.zeros(5 * 16 + 4, np.uint8)[4:].view(np.float32).reshape(5, 4)
     np.testing.assert_allclose(engine.run({"x": raw})["y"], expected(raw), rtol=1e-6, atol=1e-6)
+
+
+def test_arrays_that_are_joined_are_one_input(tiny: Maker) -> None:
+    engine: Any = engine_of(tiny())
+    x = random(6, 4)
+    right = engine.run({"x": x})
+    for parts in ([x[:1], x[1:1], x[1:4], x[4:]], [x[:, ::-1][:, ::-1]]):
+        found = engine.run({"x": JoinedArrays(parts)})
+        assert all((found[name] == array).all() for name, array in right.items())
+    with pytest.raises(InvalidInputError, match="input 'x': expected data type float32, got float64"):
+        engine.run({"x": JoinedArrays([x.astype(np.float64)])})
 
 
 def test_contexts_run_in_parallel(tiny: Maker) -> None:

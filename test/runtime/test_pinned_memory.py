@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 from fake_driver import FakeDriver, Maker, cuda_plan
 
+from mlirt.errors import InvalidInputError
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.host_memory import address_of
+from mlirt.runtime.joined_arrays import JoinedArrays
 from mlirt.runtime.pinned_memory import PinnedMemory
 from mlirt.runtime.run_ahead import RunAhead
 
@@ -48,6 +51,32 @@ def test_other_arrays_are_staged(tiny: Maker) -> None:
     context.run({"x": x})
     assert len(driver.copied_from) == 1
     assert driver.copied_from[0] != address_of(x)
+
+
+def test_arrays_that_are_joined_are_read_where_they_lie(tiny: Maker) -> None:
+    """Those in pinned memory by a copy each, neighbours in ordinary memory by one of their staged bytes."""
+    device, driver, context = opened(tiny)
+    x = numbers(np.empty((3 * ROWS + 9, 4), np.float32))
+    pinned = device.host_array((ROWS, 4), FLOAT)
+    pinned[...] = x[:ROWS]
+    last = device.host_array((ROWS, 4), FLOAT)
+    last[...] = x[-ROWS:]
+    middle = [x[ROWS : ROWS + 4], x[ROWS + 4 : ROWS + 4], x[ROWS + 4 : -ROWS]]
+    joined: Any = JoinedArrays([pinned, *middle, last])
+    found = context.run({"x": joined})
+    first, staged, third = driver.copied_from
+    assert (first, third) == (address_of(pinned), address_of(last))
+    assert staged not in (address_of(one) for one in (x, *middle))
+    usual = context.run({"x": x})
+    assert all((found[name] == array).all() for name, array in usual.items())
+
+
+@pytest.mark.parametrize("parts", [[], [(2, 3), (2, 4)], [(2, 3), (3,)], [()]])
+def test_arrays_that_cannot_be_joined(parts: list[tuple[int, ...]]) -> None:
+    with pytest.raises(InvalidInputError, match="to join, got"):
+        JoinedArrays([np.zeros(shape, np.float32) for shape in parts])
+    with pytest.raises(InvalidInputError, match=r"shape \[rows, 3\] to join, got int8 and \[2, 3\] \(number 1\)"):
+        JoinedArrays([np.zeros((1, 3), np.float32), np.zeros((2, 3), np.int8)])
 
 
 def test_half_of_an_array_in_pinned_memory_is_none(tiny: Maker) -> None:

@@ -11,6 +11,8 @@ from mlperf.closeness import of_numbers
 from mlperf.workloads import Arrays, Workload
 from onnx import ModelProto, TensorProto, helper
 
+from mlirt.runtime.joined_arrays import JoinedArrays
+
 Array = np.ndarray[Any, np.dtype[Any]]
 WRONG, FAILING = 1000.0, 2000.0
 """Numbers that it gives wrong answers to, and that it fails for."""
@@ -41,13 +43,15 @@ class Doubling:
     def __init__(self, runs_at_once: int = 1, wrong: float = WRONG, failing: float = FAILING) -> None:
         self.runs_at_once, self._wrong, self._failing = runs_at_once, wrong, failing
         self.sizes: list[int] = []
+        self.joins_arrays = False
         self._lock = threading.Lock()
 
     def host_array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return np.empty(shape, dtype)
 
     def run(self, feeds: Mapping[str, Array]) -> Arrays:
-        x = feeds["x"]
+        assert isinstance(feeds["x"], JoinedArrays) <= self.joins_arrays
+        x = np.asarray(feeds["x"])
         with self._lock:
             self.sizes.append(len(x))
         if (x == self._failing).any():

@@ -73,6 +73,17 @@ def test_samples_of_one_batch_have_lengths_alike() -> None:
     assert system.shapes == [(4, 50), (4, 16)]
 
 
+def test_a_system_that_joins_arrays_gets_samples_as_they_lie() -> None:
+    system, answered = Doubling(), Answered(6)
+    system.joins_arrays = True
+    samples = library(system, 6)
+    driver = WholeQueries(samples, system, answered, 4, is_fixed=True)
+    driver.issue(range(6), range(6))
+    assert answered.wait() == {k: [2.0 * k] * 3 for k in range(6)}
+    driver.close()
+    assert system.sizes == [4, 4]
+
+
 @pytest.mark.parametrize(("is_fixed", "sizes"), [(True, [4, 4, 4]), (False, [2, 4, 4])])
 @pytest.mark.parametrize("runs_at_once", [1, 3])
 def test_a_query_is_cut_into_batches(is_fixed: bool, sizes: list[int], runs_at_once: int) -> None:

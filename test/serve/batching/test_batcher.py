@@ -75,6 +75,27 @@ def test_what_waits_runs_together_and_gets_its_own_rows(gate: Gate) -> None:
     assert answers[0].waited > 0
 
 
+def test_a_run_that_joins_arrays_gets_them_apart(gate: Gate) -> None:
+    seen: list[Any] = []
+
+    def run(feeds: Mapping[str, Array], timeout: float | None) -> dict[str, Array]:
+        seen.append(feeds["x"])
+        return gate({"x": np.asarray(feeds["x"])}, timeout)
+
+    with Batcher(run, DOUBLED, Limits(max_batch=8), batch=True, memory=None) as batcher:
+        first = rows(0)
+        batcher.submit(first)
+        assert gate.entered.wait(10)
+        feeds = [rows(1), rows(2, 2)]
+        answers = [batcher.submit(one) for one in feeds]
+        gate.open.set()
+        found = [answer.result(10)["y"] for answer in answers]
+    assert [one.tolist() for one in found] == [(2 * one["x"]).tolist() for one in feeds]
+    assert isinstance(seen[1], mlirt.JoinedArrays)
+    assert all(part.base is one["x"] or part is one["x"] for part, one in zip(seen[1].parts, feeds, strict=True))
+    assert len(seen[1]) == 3
+
+
 def test_batches_have_no_more_rows_than_allowed(gate: Gate) -> None:
     with held(gate, Limits(max_batch=4)) as batcher:
         answers = [batcher.submit(rows(1, 3)) for _ in range(3)]
