@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,32 @@ class GraphWriter:
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
         self._nodes: list[onnx.NodeProto] = []
+        self._count = 0
         self._weights: dict[str, onnx.TensorProto] = {}
 
     def node(self, kind: str, inputs: Sequence[str], name: str = "", **attributes: Any) -> str:
         """Append a node with one output."""
-        output = name or f"{kind.lower()}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, list(inputs), [output], output, **attributes))
+        output = name or f"{kind.lower()}_{self._count}"
+        self._add(helper.make_node(kind, list(inputs), [output], output, **attributes))
         return output
 
     def append(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
         """Append a node with any number of outputs."""
-        name = f"{kind.lower()}_{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, list(inputs), list(outputs), name, **attributes))
+        name = f"{kind.lower()}_{self._count}"
+        self._add(helper.make_node(kind, list(inputs), list(outputs), name, **attributes))
+
+    def _add(self, node: onnx.NodeProto) -> None:
+        self._nodes.append(node)
+        self._count += 1
+
+    @contextmanager
+    def body(self) -> Generator[list[onnx.NodeProto]]:
+        """What is written meanwhile becomes the nodes of a body, which are given; weights stay the graph's."""
+        outer, self._nodes = self._nodes, list[onnx.NodeProto]()
+        try:
+            yield self._nodes
+        finally:
+            self._nodes = outer
 
     def scalar(self, name: str, value: float) -> str:
         """A float32 number."""
@@ -60,7 +75,9 @@ class GraphWriter:
     ) -> onnx.ModelProto:
         """The whole model."""
         graph = helper.make_graph(self._nodes, name, list(inputs), list(outputs), list(self._weights.values()))
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+        return helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9 if opset < 21 else 10
+        )
 
 
 def floats(name: str, *shape: int | str) -> onnx.ValueInfoProto:

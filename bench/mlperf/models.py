@@ -29,6 +29,7 @@ PRECISIONS = ("fp32", "fp16", "int8")
 _PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 _STEP = "step of input "
 _CALIBRATION = 4
+_MAX_BYTES = 2_000_000_000
 _FIRST_CALIBRATION = 1 << 20
 """Samples to calibrate with are none of those that are asked for."""
 
@@ -39,13 +40,14 @@ def model_file(workload: Workload, precision: str, batch: int | None, folder: Pa
     `signed`: int8 without zero points between layers, as GPUs want it, in place of uint8.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kind = "fp32" if precision != "int8" else "int8s" if signed else "int8u"
+    makes = workload.half if precision == "fp16" and workload.half is not None else workload.model
+    kind = ("int8s" if signed else "int8u") if precision == "int8" else "fp32" if makes is workload.model else "fp16"
     suffix = "" if batch is None else f".b{batch}"
     path = folder / f"{workload.name}.{kind}{suffix}.onnx"
     if path.exists():
         return path
-    if kind == "fp32":
-        proto = workload.model("batch" if batch is None else batch)
+    if precision != "int8":
+        proto = makes("batch" if batch is None else batch)
     elif batch is None:
         return _quantised(workload, path, signed)
     else:
@@ -56,9 +58,11 @@ def model_file(workload: Workload, precision: str, batch: int | None, folder: Pa
 
 
 def _write(proto: onnx.ModelProto, path: Path) -> None:
-    """All or nothing: a file that is there is whole."""
-    fresh = path.with_suffix(".part")
-    onnx.save(proto, fresh)
+    """All or nothing: a file that is there is whole. Weights of more than a file can have lie beside it."""
+    fresh, weights = path.with_suffix(".part"), path.with_suffix(".weights")
+    weights.unlink(missing_ok=True)
+    size = sum(len(one.raw_data) for one in proto.graph.initializer)
+    onnx.save(proto, fresh, save_as_external_data=size > _MAX_BYTES, location=weights.name)
     fresh.replace(path)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from convolutional_networks import mobilenet_v2, resnet50
 from detection_network import SMALL, retinanet
+from diffusion_network import SMALL_DIFFUSION, DiffusionSizes, diffusion
 from transformer_network import BASE_QUESTIONS, LARGE_QUESTIONS, BertSizes, bert_questions
 from volume_network import unet3d
 
@@ -44,6 +45,8 @@ class Workload:
     """Where samples have lengths of their own: the least, the usual and the most. Inputs and outputs are
     [batch, length, ..], and zeros behind a sample's end change nothing in front of it.
     """
+    half: Callable[[int | str], onnx.ModelProto] | None = None
+    """The model whose weights are halves, where float32 would be too large; what goes in and out is the same."""
 
 
 _CONVOLUTIONS = ("Conv", "Gemm", "Add", "MaxPool", "GlobalAveragePool")
@@ -99,6 +102,25 @@ def _questions(name: str, sizes: BertSizes, seconds: float) -> list[Workload]:
     ]
 
 
+def _prompt(sizes: DiffusionSizes, index: int) -> Arrays:
+    """Tokens of two texts, and noise."""
+    random = np.random.default_rng(index)
+    tokens = random.integers(0, sizes.vocabulary, (2, sizes.tokens))
+    return {"tokens": tokens, "noise": random.standard_normal((4, sizes.side, sizes.side), np.float32)}
+
+
+def _diffusion(name: str, sizes: DiffusionSizes) -> Workload:
+    return Workload(
+        name,
+        partial(diffusion, sizes=sizes),
+        partial(_prompt, sizes),
+        of_numbers,
+        20.0,
+        ("Conv", "MatMul"),
+        half=partial(diffusion, sizes=sizes, is_half=True),
+    )
+
+
 _TINY_BERT = BertSizes(layers=2, width=64, heads=4, hidden=128, length=32, vocabulary=500, positions=32)
 
 WORKLOADS: Mapping[str, Workload] = {
@@ -110,6 +132,7 @@ WORKLOADS: Mapping[str, Workload] = {
         *_questions("bert_base", BASE_QUESTIONS, 0.13),
         *_questions("bert_large", LARGE_QUESTIONS, 0.13),
         Workload("unet3d", unet3d, _volume(128), of_numbers, 60.0, ("Conv", "ConvTranspose")),
+        _diffusion("diffusion", DiffusionSizes()),
         # Of the same forms, for tests.
         Workload(
             "tiny_detector",
@@ -120,6 +143,7 @@ WORKLOADS: Mapping[str, Workload] = {
             _CONVOLUTIONS,
         ),
         *_questions("tiny_bert", _TINY_BERT, 0.1),
+        _diffusion("tiny_diffusion", SMALL_DIFFUSION),
         Workload(
             "tiny_unet",
             partial(unet3d, window=16, channels=(8, 16, 32)),

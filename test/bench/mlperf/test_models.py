@@ -70,3 +70,13 @@ def test_products_without_weights_are_those_of_attention() -> None:
     weights = {one.name for one in graph.initializer}
     assert names == [node.name for node in products if node.input[1] not in weights]
     assert len(names) == 4  # two of each layer
+
+
+def test_halves_take_and_give_what_float32_does(tmp_path: Path) -> None:
+    workload = WORKLOADS["tiny_diffusion"]
+    paths = [model_file(workload, precision, 1, tmp_path) for precision in ("fp32", "fp16")]
+    assert shapes(paths[0]) == shapes(paths[1])
+    feeds = {name: array[None] for name, array in workload.sample(0).items()}
+    right, half = (cpu_session(path).run(None, feeds)[0] for path in paths)
+    assert right.dtype == half.dtype == np.float32
+    assert 0 < np.abs(right - half).mean() < 1e-2

@@ -38,6 +38,12 @@ def test_accuracy_of_samples_that_differ_in_length(
     assert "16 samples, 0 lost, 0 wrong" in capsys.readouterr().out
 
 
+def test_accuracy_of_pictures_behind_a_loop(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--accuracy", "--batch=2", "--samples=4", "--threads=2", f"--folder={folder}", f"--logs={folder}/logs")
+    main(["run", "tiny_diffusion", "--scenario=Offline", *flags])
+    assert "4 samples, 0 lost, 0 wrong" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_performance(scenario: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--batch=4", "--rate=100") if scenario == "Server" else ("--batch=4",)
