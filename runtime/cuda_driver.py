@@ -10,7 +10,7 @@ from mlirt.runtime.conditional_graphs import DriverGraphs, GraphMaker
 from mlirt.runtime.cublas_lt import open_cublas_lt
 from mlirt.runtime.cudnn import open_cudnn
 from mlirt.runtime.current_device import current_ordinal
-from mlirt.runtime.driver_calls import LaunchAttribute, LaunchConfig, declare_driver
+from mlirt.runtime.driver_calls import LaunchAttribute, LaunchConfig, declare_driver, held_calls
 from mlirt.runtime.driver_interface import DeviceError, Handle, NoDeviceError, Size3
 from mlirt.runtime.library_calls import Library
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, encode
@@ -34,6 +34,7 @@ class CudaDriver:
     def __init__(self, library: Any, ordinal: int = 0) -> None:
         self._cuda = library
         declare_driver(library)
+        self._held = held_calls(library)
         self._check("cuInit", library.cuInit(0))
         count = c_int()
         self._check("cuDeviceGetCount", library.cuDeviceGetCount(byref(count)))
@@ -172,7 +173,7 @@ class CudaDriver:
         # The call for several attributes takes other memory for none; the one for a single attribute fails there.
         kind, wanted = c_int(), c_int(_MEMORY_TYPE)
         values = (c_void_p * 1)(addressof(kind))
-        status = self._cuda.cuPointerGetAttributes(1, byref(wanted), values, c_uint64(address))
+        status = self._held.cuPointerGetAttributes(1, byref(wanted), values, c_uint64(address))
         return status == 0 and kind.value == _HOST_MEMORY
 
     def load_module(self, code: bytes) -> Handle:
@@ -218,6 +219,10 @@ class CudaDriver:
     def copy_to_device(self, device: int, host: int, size: int, stream: Handle) -> None:
         """Queue a copy from host memory (pinned, or else the call waits)."""
         self._check("cuMemcpyHtoDAsync", self._cuda.cuMemcpyHtoDAsync_v2(device, host, size, stream))
+
+    def copy_pinned_to_device(self, device: int, host: int, size: int, stream: Handle) -> None:
+        """Queue a copy from pinned memory of the host; the caller keeps the interpreter's lock."""
+        self._check("cuMemcpyHtoDAsync", self._held.cuMemcpyHtoDAsync_v2(device, host, size, stream))
 
     def copy_to_host(self, host: int, device: int, size: int, stream: Handle) -> None:
         """Queue a copy to host memory."""

@@ -232,7 +232,7 @@ class CudaProgram:
                     driver.copy_on_device(self._bases[tensor.buffer], array.address, size, stream)
             elif size:
                 for offset, source, count in sources_of(driver, array, size, self._staging, at, stays=stays):
-                    driver.copy_to_device(self._bases[tensor.buffer] + offset, source, count, stream)
+                    driver.copy_pinned_to_device(self._bases[tensor.buffer] + offset, source, count, stream)
             at += aligned(size)
         self._mark(1)
         if self._session.consumed is not None:

@@ -208,6 +208,9 @@ class FakeDriver:
         self.copied_from.append(host)
         self.queue(lambda: ctypes.memmove(device, host, size))
 
+    def copy_pinned_to_device(self, device: int, host: int, size: int, stream: int) -> None:
+        self.copy_to_device(device, host, size, stream)
+
     def copy_to_host(self, host: int, device: int, size: int, stream: int) -> None:
         self.queue(lambda: ctypes.memmove(host, device, size))
 
