@@ -62,10 +62,20 @@ def _is_few(op: TopkOp, lowering: Lowering) -> bool:
 
 
 def _picks_on_device(count: int, length: int, rows: int, device: GpuDevice) -> bool:
+    pick, rank = _pick_and_rank_cycles(count, length, rows, device)
+    return pick <= 2 * rank
+
+
+def cycles_on_device(count: int, length: int, rows: int, device: GpuDevice) -> float:
+    """Roughly, of the quicker way."""
+    return min(_pick_and_rank_cycles(count, length, rows, device))
+
+
+def _pick_and_rank_cycles(count: int, length: int, rows: int, device: GpuDevice) -> tuple[float, float]:
     """A thread picks from a row, an element after the other; ranks are counted by all threads."""
     pick = _STEP_CYCLES * 2 * count * length * max(1.0, rows / (_BUSY_THREADS * device.processors))
     rank = _COMPARE_CYCLES * length**2 * rows / (device.float_products * device.processors)
-    return pick <= 2 * rank
+    return pick, rank
 
 
 @dataclass(frozen=True, eq=False)

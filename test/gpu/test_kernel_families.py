@@ -433,3 +433,25 @@ def test_attention(name: str, tactic: str) -> None:
 def test_attention_of_few_queries(case: Attention, parts: int) -> None:
     text = case.text().replace("reduced =", f'fused.tactic = "cuda_few_queries:parts{parts}", reduced =')
     check(text, case.inputs(), TOLERANCE[case.element])
+
+
+@pytest.mark.parametrize(("element", "kind"), [("f32", "max"), ("f16", "max"), ("f16", "min")])
+@pytest.mark.parametrize(("rows", "length", "count"), [(16, 4000, 1000), (3, 8400, 300)])
+def test_rows_that_a_block_sorts(element: str, kind: str, rows: int, length: int, count: int) -> None:
+    """Many elements are equal, and some are no numbers."""
+    x = np.round(np.random.default_rng(2).standard_normal((rows, length)) * 50)
+    x[:, ::1300] = np.nan
+    found = f"tensor<{rows}x{count}x{element}>, tensor<{rows}x{count}xi64>"
+    text = f"""
+    func.func @main(%x: tensor<{rows}x{length}x{element}>) -> ({found}) {{
+      %v, %i = fused.topk {kind} %x {{axis = 1 : i64}} : (tensor<{rows}x{length}x{element}>) -> ({found})
+      func.return %v, %i : {found}
+    }}
+    """
+    inputs = {"x": x.astype(np.float16 if element == "f16" else np.float32)}
+    module, context = parse_module(text)
+    engine = engine_of(text, "cuda_sort")
+    results = engine.run(inputs)
+    for name, right in interpret(module, context, inputs).items():
+        np.testing.assert_array_equal(results[name], right, strict=True)
+    assert differing_runs(engine, inputs, 6) == []
