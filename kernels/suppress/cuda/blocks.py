@@ -1,6 +1,6 @@
 """Non-maximum suppression by blocks: each has a group, whose threads hide what a box that stays overlaps.
 
-for each box in turn, unless it is hidden or there are enough {
+for each box in turn, until there are enough, unless it is hidden {
   it stays; each thread: hide those of its boxes that it overlaps; wait for all
 }
 """
@@ -38,25 +38,30 @@ def lower(op: SuppressOp, lowering: Lowering) -> bool:
 
 @kernel
 def _suppress(op: SuppressOp, boxes: Tensor, allowed: Tensor, kept: Tensor, length: int, threads: int) -> None:
-    """`for each box i: if it stays: hidden[j] |= overlaps(j, i) for all j > i`; flags are in shared memory."""
+    """`for each box i while there are too few: if it stays: hidden[j] |= overlaps(j, i) for all j > i`.
+
+    Flags are in shared memory.
+    """
     group, thread = block_id(), thread_id()
     limit, threshold = Tensor(op.limit)[()], Tensor(op.threshold)[()]
     hidden = shared_memory("hidden", length, i32)
     for i in range(thread, length, threads):
         hidden[i] = cast(allowed[group, i], i1, i32) ^ 1
+        kept[group, i] = constant(0, i1)
     sync_threads()
-    count = constant(0, limit.type)
-    for i in range(length):
-        stays = value_of(hidden[i] == 0 and count < limit)
-        if thread == 0:
-            kept[group, i] = stays
+    count, i = constant(0, limit.type), 0
+    while i < length and count < limit:
+        stays = value_of(hidden[i] == 0)
         if stays:
+            if thread == 0:
+                kept[group, i] = constant(1, i1)
             box = [boxes[group, i, corner] for corner in range(4)]
             for j in range(i + 1 + thread, length, threads):
                 if overlaps([boxes[group, j, corner] for corner in range(4)], box, threshold):
                     hidden[j] = 1
             sync_threads()
         count = count + cast(stays, i1, limit.type)
+        i = i + 1
 
 
 __all__ = ["lower"]
