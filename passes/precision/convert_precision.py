@@ -16,6 +16,7 @@ from mlirt.dialects.layer_precisions import HALVES, WIDE, LayerPrecisions
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, element_type, with_element
+from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr, ActivationOp
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.identity import ROUNDS, IdentityOp
 from mlirt.dialects.trt.packed_weights import DequantizeBlocksOp, PackedMatrixMultiplyOp
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
 
 _NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+_ROUNDED = {
+    ActivationKind.RATIONAL_SIGMOID: ActivationKind.SIGMOID,
+    ActivationKind.RATIONAL_TANH: ActivationKind.TANH,
+}
+"""Functions whose last bits of float32 are the same on every target, and those that are rounded to half precision."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class ConvertPrecisionPass(ModulePass):
     - sums of int8 products, while they are scaled;
     - boxes of which the overlap is compared;
     - the tensors of plugins, which have the types that those ask for.
+
+    Sigmoids and tanhs of quantised networks (`use-rational-activations`) are plain ones in half precision.
 
     A layer that the user asks for float32 or half precision (`trt.layer_precisions`, `trt.precision`) computes in it.
 
@@ -170,7 +178,7 @@ class _Conversion:
     def _replace(self, op: TensorOp) -> None:
         operands = [self._operand(op, position, value) for position, value in enumerate(op.operands)]
         types = [self._type(result.type) for result in op.results]
-        new = type(op).create(operands=operands, properties=dict(op.properties), result_types=types)
+        new = type(op).create(operands=operands, properties=self._properties(op), result_types=types)
         new.attributes.update(op.attributes)
         new.location = op.location
         self.block.insert_op_before(new, op)
@@ -181,6 +189,13 @@ class _Conversion:
             else:
                 self.new[before] = after
         self.replaced[op] = None
+
+    def _properties(self, op: TensorOp) -> dict[str, Attribute]:
+        """Those of an op; quotients of polynomials, which take long, are for the last bits of float32."""
+        properties = dict(op.properties)
+        if self.to_half and isinstance(op, ActivationOp) and op.kind.data in _ROUNDED:
+            properties["kind"] = ActivationKindAttr(_ROUNDED[op.kind.data])
+        return properties
 
     def _operand(self, op: TensorOp, position: int, value: SSAValue) -> SSAValue:
         if element_of(value.type) not in self.sources:

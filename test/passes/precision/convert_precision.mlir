@@ -303,3 +303,17 @@ func.func @rounds(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %z = trt.identity %r : (tensor<4xf16>) -> tensor<4xf32>
   func.return %y, %z : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// The last bits of float32 that these quotients of polynomials are for are rounded away.
+// CHECK-LABEL: @quotients
+// CHECK: trt.activation sigmoid {{.*}}xf16>
+// CHECK: trt.activation tanh {{.*}}xf16>
+// F32-LABEL: @quotients
+// F32: trt.activation rational_sigmoid
+func.func @quotients(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = trt.activation rational_sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
+  %b = trt.activation rational_tanh %a : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
