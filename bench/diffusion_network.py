@@ -278,8 +278,8 @@ class DiffusionWriter(GraphWriter):
         ]
         inputs = [integers("step"), flags[0], self.state("latent", *shape)]
         body = helper.make_graph(nodes, "denoising", inputs, [flags[1], self.state("next_latent", *shape)])
-        trips = self.constant("trips", np.array(sizes.steps, np.int64))
-        return self.node("Loop", [trips, self.constant("true", np.array(True)), first], "denoised", body=body)
+        count = self.constant("iterations", np.array(sizes.steps, np.int64))
+        return self.node("Loop", [count, self.constant("true", np.array(True)), first], "denoised", body=body)
 
     def _at(self, name: str, table: Array) -> str:
         """The row of a table that is the step's."""

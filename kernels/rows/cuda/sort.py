@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.language import Value, build, builder, kernel
 from mlirt.kernels.lib.language.simt_words import block_id, shared_memory, sync_threads, thread_id
-from mlirt.kernels.lib.language.words import Tensor, cast, clamp, constant, extent, place, split
+from mlirt.kernels.lib.language.words import Elements, cast, clamp, constant, extent, place, split
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.row_order import key, key_type
 from mlirt.kernels.rows.row_shares import normalize
@@ -68,7 +68,7 @@ def _sort(op: TopkOp, others: list[Dim], length: int, count: int, places: int, t
     """`pairs = (key, ~place) of the row; sort them; the first k are the results`."""
     thread, axis, indices = thread_id(), op.axis.value.data, split(block_id(), others)
     before, behind = indices[:axis], indices[axis:]
-    x, values, found = Tensor(op.input), Tensor(op.values), Tensor(op.indices)
+    x, values, found = Elements(op.input), Elements(op.values), Elements(op.indices)
     element, is_largest = element_of(op.input.type), op.kind.data is ExtremeKind.MAX
     pairs = shared_memory("pairs", places, i64)
     for i in range(thread, places, threads):
