@@ -28,6 +28,8 @@ from mlirt.kernels.lib.language.words import (
     constant,
     extent,
     floor,
+    index_of,
+    integer_of,
     is_inside,
     place,
     reduction,
@@ -57,7 +59,7 @@ def table_taps(how: Resampling, before: int, after: int, scale: float, wide: Att
 
     def at(position: Value) -> Sample:
         def tap(t: Value) -> tuple[Value, Value]:
-            index = builder().from_integer(Strided(indices, [step, 1])[position, t])
+            index = index_of(Strided(indices, [step, 1])[position, t])
             return clamp(index, length), Strided(weights, [step, 1])[position, t]
 
         return Sample(count, None if beyond is None else bool_of(beyond[position]), tap)
@@ -94,7 +96,7 @@ def computed_taps(how: Resampling, before: Dim, after: Dim, scale: float | None,
 
 def _number(index: SSAValue) -> Value:
     """A place or a length as a float."""
-    return emit(arith.SIToFPOp(builder().to_integer(index, i64), f64))
+    return emit(arith.SIToFPOp(integer_of(index, i64), f64))
 
 
 def _whole(number: SSAValue) -> Value:

@@ -10,13 +10,14 @@ from xdsl.ir import Region, SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.tensor_types import dims
-from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language import Value, build, kernel
 from mlirt.kernels.lib.language.words import (
     Elements,
     Tensor,
     cast,
     constant,
     extent,
+    index_of,
     inline,
     parallel,
     place,
@@ -48,7 +49,7 @@ def _rnn(op: RnnOp) -> None:
         for unit in parallel(size):
             for initial, state in zip(op.initial, op.outputs[1:], strict=False):
                 Elements(state)[n, unit] = Elements(initial)[n, unit]
-        length = None if op.lengths is None else builder().from_integer(Elements(op.lengths)[n,])
+        length = None if op.lengths is None else index_of(Elements(op.lengths)[n,])
         for step in range(extent(steps)):
             _step(op, n, place(step), length)
 

@@ -16,10 +16,20 @@ from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.builder.kernel_builder import Stride
-from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
 from mlirt.kernels.lib.language.combine_words import first_largest
 from mlirt.kernels.lib.language.context import emit
-from mlirt.kernels.lib.language.words import Box, clamp, constant, extent, parallel, place, reduction
+from mlirt.kernels.lib.language.words import (
+    Box,
+    clamp,
+    constant,
+    extent,
+    index_of,
+    integer_of,
+    parallel,
+    place,
+    reduction,
+)
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole, without_axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -101,7 +111,7 @@ class _Row:
 
     def put_place(self, source: SSAValue, rank: Index) -> None:
         """Where the element of this rank is."""
-        position = builder().to_integer(source, element_of(self.op.indices.type))
+        position = integer_of(source, element_of(self.op.indices.type))
         self.code.store(position, 2, self.here, [(place(rank), self.steps[1])])
 
 
@@ -138,10 +148,10 @@ def _walk(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> N
         combiner = first_largest([_lowest(op), constant(0, i32), code.load(0, [*row.here, place(0)])])
         best = combiner.neutral
         for i in range(extent(size)):
-            element, at = code.load(0, [*row.here, place(i)]), builder().to_integer(place(i), i32)
+            element, at = code.load(0, [*row.here, place(i)]), integer_of(i, i32)
             best = combiner.tuples(best, [row.key_of(element), at, element])
         _, source, value = best
-        row.put_place(builder().from_integer(source), 0)
+        row.put_place(index_of(source), 0)
         if op.values.first_use is not None:
             code.store(value, 1, row.here, [(place(0), steps[0])])
 
@@ -187,6 +197,6 @@ def _rank(op: TopkOp, code: NestCode, border: int, steps: Sequence[Stride]) -> N
         def is_before(at: Value) -> Value:
             return emit(arith.ExtUIOp(comes_before((row.key(at), at), own), i32))
 
-        rank = value_of(builder().from_integer(reduction(ReduceKind.ADD, Box(length), constant(0, i32), is_before)))
+        rank = value_of(index_of(reduction(ReduceKind.ADD, Box(length), constant(0, i32), is_before)))
         if rank < count:
             row.put(loops[-1], rank)

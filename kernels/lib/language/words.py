@@ -26,9 +26,9 @@ from mlirt.kernels.lib.loops.block_lanes import number as element_constant
 
 __all__ = [
     "Box", "Elements", "Strided", "Tensor", "cast", "ceil", "ceil_div", "clamp", "constant", "exp", "extent",
-    "float_of", "floor", "floor_div", "inline", "is_inside", "is_nan", "log", "loop_over", "narrowed", "parallel",
-    "place", "prod", "reduction", "round_even", "size", "split", "sqrt", "static_range", "stride", "strided", "tanh",
-    "widened",
+    "float_of", "floor", "floor_div", "index_of", "inline", "integer_of", "is_inside", "is_nan", "log", "loop_over",
+    "narrowed", "parallel", "place", "prod", "reduction", "round_even", "size", "split", "sqrt", "static_range",
+    "stride", "strided", "tanh", "widened",
 ]  # fmt: skip
 
 
@@ -101,6 +101,16 @@ def prod(numbers: Sequence[Any]) -> Any:
 def float_of(place: Index, type_: Attribute) -> Value:
     """A place or a length, which fits into an int32, as a floating-point number."""
     return emit(arith.SIToFPOp(builder().to_integer(builder().index(place), i32), type_))  # pyright: ignore[reportArgumentType]
+
+
+def integer_of(place: SSAValue | int, type_: Attribute) -> Value:
+    """A place or a length as an integer of a type."""
+    return builder().to_integer(builder().index(place), type_)
+
+
+def index_of(number: SSAValue) -> Value:
+    """A signed integer, such as a place that a tensor holds, as a place."""
+    return builder().from_integer(number)
 
 
 def cast(number: SSAValue, source: Attribute, target: Attribute) -> Value:

@@ -30,10 +30,12 @@ from mlirt.kernels.lib.language.words import (
     clamp,
     constant,
     extent,
+    index_of,
+    integer_of,
     parallel,
     place,
     reduction,
-)  # fmt: skip
+)
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.loops.rows import rows, whole, without_axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -115,14 +117,14 @@ class _Row:
         near, of = clamp(rank, self.count), element_of(self.op.indices.type)
         value = self.code.load(1, self.here, [(near, self.steps[0])])
         position = cast(builder().ready(self.code.load(2, self.here, [(near, self.steps[1])])), of, i64)
-        return value, self.key_of(value), builder().from_integer(position)
+        return value, self.key_of(value), index_of(position)
 
     @kernel
     def put(self, value: Value, at: Value, rank: Value) -> None:
         """Let an element, which is at a place of the row, have a rank."""
         near = clamp(rank, self.count)
         self.code.store(value, 1, self.here, [(near, self.steps[0])])
-        position = builder().to_integer(at, element_of(self.op.indices.type))
+        position = integer_of(at, element_of(self.op.indices.type))
         self.code.store(position, 2, self.here, [(near, self.steps[1])])
 
     # The key that just enough elements reach.
@@ -136,7 +138,7 @@ class _Row:
             reaches = own > bound if beyond else own >= bound
             return cast(reaches, i1, self.key_type)  # pyright: ignore[reportArgumentType]
 
-        return builder().from_integer(reduction(ReduceKind.ADD, Box(length), constant(0, self.key_type), one))
+        return index_of(reduction(ReduceKind.ADD, Box(length), constant(0, self.key_type), one))
 
     @kernel
     def bound(self) -> Value:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from read_kernels import INDEX, MEMORY, read, run, text_of
-from xdsl.dialects.builtin import IntegerType, Signedness, f32, i8, i32
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i8, i32, i64
 
-from mlirt.kernels.lib.language import Value, builder, kernel, value_of, words
+from mlirt.kernels.lib.language import Value, kernel, words
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
 from mlirt.kernels.lib.language.words import (
     Box,
@@ -21,6 +21,8 @@ from mlirt.kernels.lib.language.words import (
     extent,
     floor,
     floor_div,
+    index_of,
+    integer_of,
     parallel,
     place,
     prod,
@@ -115,11 +117,26 @@ def test_halves_go_to_even_numbers() -> None:
     assert y.tolist() == [0.0, 2.0, 2.0, -2.0, 2.0]
 
 
+def test_places_are_integers_and_back() -> None:
+    @kernel
+    def moved(y: Value, n: Value) -> None:
+        for type_ in (i32, i64):
+            y[index_of(integer_of(n, type_) - integer_of(2, type_))] += 1.0
+        assert integer_of(n, UI8).type == UI8
+        assert index_of(integer_of(n, i64)).type == INDEX
+
+    made = read(moved, MEMORY, INDEX)
+    for n in (2, 5):
+        y = np.zeros(4, np.float32)
+        run(made, y, n)
+        assert y.tolist() == [2.0 if at == n - 2 else 0.0 for at in range(4)]
+
+
 def test_integers_are_shifted() -> None:
     @kernel
     def shifted(y: Value, n: Value) -> None:
-        number = builder().to_integer(n, i32)
-        up, down = value_of(number) << 3, value_of(number) >> 1
+        number = integer_of(n, i32)
+        up, down = number << 3, number >> 1
         y[0] = cast(up, i32, f32)
         y[1] = cast(down, i32, f32)
 
