@@ -22,10 +22,10 @@ from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.interpolation import ResizeKind
 from mlirt.dialects.tensor_types import dims, element_of, is_float
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import Places
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks, worker_memory
-from mlirt.kernels.lib.language.words import clamp, constant, extent, place, static_range, strided
+from mlirt.kernels.lib.language.words import clamp, constant, extent, index_of, integer_of, place, static_range, strided
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -131,26 +131,25 @@ class _Rows:
         self.row_weights = k.weights(np.ascontiguousarray(self.along.weights.T, np.float32), "resize.row_weights")
         self.steps = [k.strides(op.input)[one.axis] for one in self.across]
         self.length, self.width = (k.size(dims(one.type)[self.along.axis]) for one in (op.input, op.output))
-        self.last = k.to_integer(k.sub(self.length, 1), i32)
-        if op.kind.data is not ResizeKind.NEAREST:
-            self.kept = build(k, worker_memory, f32, _KEPT)
 
     @kernel
     def write(self) -> None:
         extents, width = list(self.nest.extents[:-1]), len(self.nest.extents) - 1
+        last = integer_of(self.length - 1, i32)
+        kept = None if self.op.kind.data is ResizeKind.NEAREST else worker_memory(f32, _KEPT)
         for loops in tasks(extents or [1]):
             outer = loops[:width]
             rows = self._rows(outer)
-            if self.op.kind.data is ResizeKind.NEAREST:
-                self._copy(outer, self._moved(rows[0][0]))
+            if kept is None:
+                self._copy(outer, self._moved(rows[0][0]), last)
             else:
                 for lane in lane_loop(self.length, self.lanes):
-                    self._keep(outer, rows, lane)
+                    kept[lane] = self._combined(outer, rows, lane)
                 for lane in lane_loop(self.width, self.lanes):
-                    self._sample(outer, lane)
+                    self.code.write(self._sample(kept, lane, last), f32, 1, outer, [(lane, 1)])
 
     @kernel
-    def _copy(self, outer: Sequence[Value], moved: Places) -> None:
+    def _copy(self, outer: Sequence[Value], moved: Places, last: Value) -> None:
         """The samples of a row that are elements of one of the input's, each of them once or some times in turn."""
         repeats = self.along.repeats
         if repeats:
@@ -160,7 +159,8 @@ class _Rows:
                     self.code.store(element, 1, outer, [(place(step * repeats + repeat), 1)])
         else:
             for lane in lane_loop(self.width, self.lanes):
-                self.code.store(self.code.load(0, outer, [*moved, (self._place(0, lane), 1)]), 1, outer, [(lane, 1)])
+                element = self.code.load(0, outer, [*moved, (self._place(0, lane, last), 1)])
+                self.code.store(element, 1, outer, [(lane, 1)])
 
     @kernel
     def _rows(self, outer: Sequence[Value]) -> list[_Row]:
@@ -175,7 +175,7 @@ class _Rows:
     @kernel
     def _tap(self, table: Table, places: Value, weights: Value, position: Value, tap: int) -> tuple[Value, Value]:
         """The place and the weight of a tap of a sample along an axis."""
-        found = builder().from_integer(strided(places, extent(table.taps), 1)[position, tap])
+        found = index_of(strided(places, extent(table.taps), 1)[position, tap])
         place = clamp(found, extent(dims(self.op.input.type)[table.axis]))
         return place, strided(weights, extent(table.taps), 1)[position, tap]
 
@@ -183,23 +183,22 @@ class _Rows:
         return list(zip(places, self.steps, strict=True))
 
     @kernel
-    def _place(self, tap: int, lane: Value) -> Value:
-        """Where a sample has a tap along the row."""
+    def _place(self, tap: int, lane: Value, last: Value) -> Value:
+        """Where a sample has a tap along the row, whose last element has the place `last`."""
         found = strided(self.row_places, 1, 1)[self.width * tap, lane]
-        return builder().from_integer(value_of(max(min(found, self.last), 0)))
+        return index_of(value_of(max(min(found, last), 0)))
 
     @kernel
-    def _keep(self, outer: Sequence[Value], rows: Sequence[_Row], lane: Value) -> None:
+    def _combined(self, outer: Sequence[Value], rows: Sequence[_Row], lane: Value) -> Value:
         """What the rows of the input come to together."""
         numbers = [self.code.read(0, f32, outer, [*self._moved(places), (lane, 1)]) for places, _ in rows]
         weighted = [
             number * weight if places else number for number, (places, weight) in zip(numbers, rows, strict=True)
         ]
-        self.kept[lane] = sum(weighted)
+        return value_of(sum(weighted))
 
     @kernel
-    def _sample(self, outer: Sequence[Value], lane: Value) -> None:
-        """A sample along the row."""
+    def _sample(self, kept: Value, lane: Value, last: Value) -> Value:
+        """A sample along the row that is kept."""
         taps, weights = static_range(self.along.taps), strided(self.row_weights, 1, 1)
-        total = sum([self.kept[self._place(tap, lane)] * weights[self.width * tap, lane] for tap in taps])
-        self.code.write(value_of(total), f32, 1, outer, [(lane, 1)])
+        return value_of(sum([kept[self._place(tap, lane, last)] * weights[self.width * tap, lane] for tap in taps]))

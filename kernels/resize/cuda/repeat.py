@@ -10,17 +10,16 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, prod
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.resize import ResizeOp
 from mlirt.dialects.interpolation import ResizeKind
-from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
 from mlirt.dialects.symbolic import Dim, floor_div
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
+from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment, store_fragment
+from mlirt.kernels.lib.language.words import extent, parallel, place, static_range, stride
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -58,33 +57,31 @@ def lower(op: ResizeOp, lowering: Lowering) -> bool:
     if found is None:
         return False
     k = lowering.kernel("resize")
-    *before, last = found.nest.extents
-    with k.parallel([*before, floor_div(last, found.width)]) as loops:
-        _repeat(k, op, found, loops)
+    build(k, _repeat, op, found)
     k.finish(op)
     return True
 
 
-def _repeat(k: KernelBuilder, op: ResizeOp, found: Repetition, loops: Sequence[SSAValue]) -> None:
-    """What a thread does."""
+@kernel
+def _repeat(op: ResizeOp, found: Repetition) -> None:
+    """A thread reads `width` neighbours and writes `repeats` copies of each, `wide` at a time."""
     width, wide, repeats = found.width, found.wide, found.repeats
-    places = [*loops[:-1], k.mul(loops[-1], width)]
-    source, target = found.nest.operands
-    read = k.value(LoadFragmentOp(k.bits(op.input), _index(k, source, places), range(width), wide=width > 1))
-    elements = [k.value(FragmentElementOp(read, number)) for number in range(width)]
-    start, memory = _index(k, target, places), k.bits(op.output)
-    for first in range(0, width * repeats, wide):
-        values = k.value(FragmentOp([elements[(first + number) // repeats] for number in range(wide)]))
-        for copy in found.copies:
-            index = k.add(start, k.size(copy + first))
-            k.insert(StoreFragmentOp(values, memory, index, range(wide), wide=wide > 1))
+    (source, target), (*before, last) = found.nest.operands, found.nest.extents
+    for loops in parallel([*before, floor_div(last, width)]):
+        at = [*loops[:-1], loops[-1] * width]
+        read = load_fragment(builder().bits(op.input), _index(source, at), Access(static_range(width), wide=width > 1))
+        elements = [element_at(read, number) for number in static_range(width)]
+        start, memory = _index(target, at), builder().bits(op.output)
+        for first in static_range(0, width * repeats, wide):
+            values = fragment([elements[(first + number) // repeats] for number in static_range(wide)])
+            for copy in found.copies:
+                store_fragment(values, memory, start + extent(copy + first), Access(static_range(wide), wide=wide > 1))
 
 
-def _index(k: KernelBuilder, one: Affine, places: list[SSAValue]) -> SSAValue:
-    index = k.constant(0)
-    for place, step in zip(places, one.steps, strict=True):
-        index = k.add(index, k.mul(place, k.stride(step)))
-    return index
+@kernel
+def _index(one: Affine, at: Sequence[Value]) -> Value:
+    """The number of an element, by its place in the nest."""
+    return sum([index * stride(step) for index, step in zip(at, one.steps, strict=True)], place(0))
 
 
 def _repetition(op: ResizeOp, lowering: Lowering) -> Repetition | None:
