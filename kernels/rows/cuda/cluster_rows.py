@@ -16,7 +16,6 @@ from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
 from mlirt.dialects.gpu_architectures import CLUSTERS
-from mlirt.dialects.kernel.async_copy import CommitAsyncOp, CopyAsyncOp, WaitAsyncOp
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim, product
@@ -29,6 +28,8 @@ from mlirt.kernels.lib.language.hopper_words import cluster_rank, remote_shared,
 from mlirt.kernels.lib.language.simt_words import (
     Access,
     block_id,
+    commit_copies,
+    copy_async,
     element_at,
     fragment,
     load_fragment,
@@ -36,8 +37,9 @@ from mlirt.kernels.lib.language.simt_words import (
     store_fragment,
     sync_threads,
     thread_id,
+    wait_for_copies,
 )
-from mlirt.kernels.lib.language.words import place, static_range
+from mlirt.kernels.lib.language.words import extent, place, static_range
 from mlirt.kernels.lib.loops.loop_nest import Affine
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.normalization import Rows
@@ -133,9 +135,9 @@ class _ClusterRows(Rows):
         """Copy; reduce, one after the other; compute the elements."""
         op, plan, code = self.op, self.plan, self.code
         thread, rank = thread_id(), cluster_rank()
-        here = self._row(place(self.k.div(block_id(), plan.parts)))
+        here = self._row(block_id() // plan.parts)
         first = rank * plan.share
-        own = place(min(place(self.k.sub(self.k.constant(plan.length), first)), plan.share))
+        own = place(min(plan.length - first, plan.share))
         kept = shared_memory("row", plan.share, scalar_type(self.element))
         self._copy(kept, here, thread, first, own)
         known = [
@@ -161,27 +163,27 @@ class _ClusterRows(Rows):
         """How many pieces a thread has, at most."""
         return -(-self.plan.share // (self.plan.wide * _THREADS))
 
+    @kernel
     def _row(self, row: Value) -> list[SSAValue]:
         """The indices of a row along the loops before it."""
-        k, found = self.k, list[SSAValue]()
-        for extent in reversed(self.outer[: self.depth]):
-            size = k.size(extent)
-            found.insert(0, k.rem(row, size))
-            row = place(k.div(row, size))
+        found = list[SSAValue]()
+        for length in reversed(self.outer[: self.depth]):
+            found = [row % extent(length), *found]
+            row = row // extent(length)
         return found
 
     @kernel
     def _copy(self, kept: Value, here: Sequence[SSAValue], thread: Value, first: Value, own: Value) -> None:
         """Each thread copies the elements that it works on, all at once."""
-        plan, code, k = self.plan, self.code, self.k
+        plan, code = self.plan, self.code
         source = code.pointer(plan.number)
         for number in range(self._rounds):
             at = (number * _THREADS + thread) * plan.wide
             if at < own:
                 start = code.linear(plan.number, [*here, first + at])
-                k.insert(CopyAsyncOp(source, start, kept, at, plan.wide))
-        k.insert(CommitAsyncOp())
-        k.insert(WaitAsyncOp(0))
+                copy_async(source, start, kept, at, plan.wide)
+        commit_copies()
+        wait_for_copies(0)
         sync_threads()
 
     @kernel

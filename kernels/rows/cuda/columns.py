@@ -37,7 +37,7 @@ from mlirt.kernels.lib.language.simt_words import (
     sync_threads,
     thread_id,
 )
-from mlirt.kernels.lib.language.words import cast, ceil_div, place, static_range
+from mlirt.kernels.lib.language.words import cast, ceil_div, extent, split, static_range
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.cuda.scan_kernel import computed
@@ -154,13 +154,13 @@ class _Columns:
 
     @kernel
     def _thread(self, blocks: Dim) -> _Thread:
-        plan, code, k, depth = self.plan, self.code, self.k, len(self.outer)
+        plan, code, depth = self.plan, self.code, len(self.outer)
         thread, block = thread_id(), block_id()
         across, along = thread % plan.across, thread // plan.across
-        *others, of_block = k.split(block, [k.size(size) for size in [*self.outer[:-1], blocks]])
-        column = place(of_block) * plan.across + across
+        *others, of_block = split(block, [*self.outer[:-1], blocks])
+        column = of_block * plan.across + across
         vectors = ceil_div(self.outer[-1], plan.vector)
-        exists = None if is_multiple(vectors, plan.across) else column < value_of(k.size(vectors))
+        exists = None if is_multiple(vectors, plan.across) else column < extent(vectors)
         indices = [*others, column * plan.vector]
         starts = [value_of(code.linear(operand, indices)) for operand in static_range(2)]
         steps = [code.step(operand, depth) for operand in static_range(2)]

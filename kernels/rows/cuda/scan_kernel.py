@@ -27,11 +27,11 @@ from mlirt.kernels.lib.language.simt_words import (
     store_fragment,
     thread_id,
 )
-from mlirt.kernels.lib.language.words import cast, place, size, static_range
+from mlirt.kernels.lib.language.words import cast, place, size, split, static_range
 from mlirt.kernels.lib.language.words import ceil_div as ceil_div_of
 from mlirt.kernels.lib.loops.rows import rows, whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.rows.cuda.team_exchange import TeamExchange
+from mlirt.kernels.rows.cuda.team_exchange import TeamExchange, team_exchange
 from mlirt.kernels.rows.running_totals import totals_of
 
 _THREADS = 128  # of a block whose teams are warps or less
@@ -108,7 +108,7 @@ class ScanKernel:
         part = block % plan.parts
         exists = None if is_multiple(count, teams) else row < size("rows", count)
         starts = self._starts(row)
-        exchange = TeamExchange(member, plan.team, plan.vectors, totals_of(self.op, self.wide))
+        exchange = team_exchange(member, plan.team, plan.vectors, totals_of(self.op, self.wide))
         before = exchange.neutral
         if sums is not None and not only_sums:
             earlier, at = exchange.neutral, row * plan.parts + member
@@ -124,8 +124,8 @@ class ScanKernel:
 
     def _starts(self, row: Value) -> list[Value]:
         """Where a row starts in both tensors."""
-        indices = self.k.split(row, [self.k.size(size) for size in self.outer])
-        return [value_of(self.code.linear(operand, indices)) for operand in range(2)]
+        indices = split(row, self.outer)
+        return [self.code.linear(operand, indices) for operand in range(2)]
 
     @kernel
     def _steps(self, team: Team, part: Value, before: Value, only_sums: bool) -> Value:

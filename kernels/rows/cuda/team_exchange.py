@@ -3,36 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mlirt.dialects.kernel.simt import WARP
-from mlirt.kernels.lib.language import Index, Value, builder, kernel
+from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.combine_words import Combiner
 from mlirt.kernels.lib.language.simt_words import shared_memory, shuffle_xor, sync_threads
-from mlirt.kernels.lib.language.words import place, static_range
+from mlirt.kernels.lib.language.words import static_range
 
 
+@dataclass(frozen=True, eq=False)
+class Warps:
+    """The `count` warps of a team: a thread's lane and warp, and memory for what their threads come to."""
+
+    count: int
+    lane: Value
+    warp: Value
+    shared: Value
+
+
+@dataclass(frozen=True, eq=False)
 class TeamExchange:
     """A team of `size` threads, a part of a warp or a block; `member` is the number of a thread in it.
 
-    The combine of single numbers must not depend on the order of its operands. At most `most` values are exchanged at a
-    time.
+    The combine of single numbers must not depend on the order of its operands.
     """
 
-    def __init__(self, member: Value, size: int, most: int, combiner: Combiner) -> None:
-        self.member, self.size, self.combiner, k = member, size, combiner, builder()
-        (self.neutral,) = combiner.neutral
-        self.warps = size // WARP
-        if self.warps > 1:
-            self.lane, self.warp = place(k.rem(member, WARP)), place(k.div(member, WARP))
-            self.shared = shared_memory("totals", most * self.warps, self.neutral.type)
+    member: Value
+    size: int
+    combiner: Combiner
+    warps: Warps | None
+
+    @property
+    def neutral(self) -> Value:
+        """What no element comes to."""
+        (neutral,) = self.combiner.neutral
+        return neutral
 
     @kernel
     def of(self, own: Sequence[Value]) -> tuple[list[Value], list[Value]]:
         """For each of a thread's values what those of the threads before it come to, and what those of all come to."""
-        warps = self.warps
         earlier, totals = self._in_warp(own, self.member, min(self.size, WARP))
-        if warps > 1:
-            lane, warp, shared = self.lane, self.warp, self.shared
+        if self.warps is not None:
+            warps, lane, warp, shared = self.warps.count, self.warps.lane, self.warps.warp, self.warps.shared
             own_places = [number * warps + warp for number in static_range(len(own))]
             if lane == 0:
                 for at, total in zip(own_places, totals, strict=True):
@@ -72,4 +85,15 @@ class TeamExchange:
         return earlier, totals
 
 
-__all__ = ["TeamExchange"]
+@kernel
+def team_exchange(member: Value, size: int, most: int, combiner: Combiner) -> TeamExchange:
+    """The exchange of a team; at most `most` values are exchanged at a time."""
+    count, (neutral,) = size // WARP, combiner.neutral
+    warps = None
+    if count > 1:
+        lane, warp = member % WARP, member // WARP
+        warps = Warps(count, lane, warp, shared_memory("totals", most * count, neutral.type))
+    return TeamExchange(member, size, combiner, warps)
+
+
+__all__ = ["TeamExchange", "team_exchange"]
