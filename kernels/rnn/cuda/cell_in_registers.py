@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.rnn import RnnOp
 from mlirt.dialects.tensor_types import dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, kernel, value_of
-from mlirt.kernels.lib.language.values import bool_of
-from mlirt.kernels.lib.language.words import Tensor, cast, constant, extent, inline, place, static_range
+from mlirt.kernels.lib.language.words import (
+    Elements,
+    Tensor,
+    cast,
+    constant,
+    extent,
+    index_of,
+    inline,
+    place,
+    static_range,
+)
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 
@@ -26,35 +33,41 @@ class Place:
     active: bool
 
 
+@dataclass(frozen=True, eq=False)
+class CellPosition:
+    """Hidden unit `unit` of sequence `n`, whether that unit exists, and the nearest unit and sequence that do."""
+
+    unit: Value
+    n: Value
+    is_unit: bool
+    known: Value
+    sequence: Value
+
+
+@kernel
+def position_of(op: RnnOp, unit: Value, n: Value, units: int, most: int) -> CellPosition:
+    """A unit below `units` in a sequence below `most`, which are perhaps not below those that exist."""
+    _, batch, _, size = dims(op.input.type)
+    is_unit = units == size or unit < extent(size)
+    known = unit if units == size else min(unit, extent(size) - 1)
+    sequence = n if isinstance(batch, int) and most <= batch else min(n, extent(batch) - 1)
+    return CellPosition(unit, n, is_unit, value_of(known), value_of(sequence))
+
+
+@dataclass(frozen=True, eq=False)
 class CellInRegisters:
-    """The cell of `unit` in sequence `n`, which are below `units` and `most`, but perhaps not below those that exist.
+    """The cell at a position: its initial states, and what stays the same in all steps.
 
     What does not exist computes what the last one does, and nothing of it is stored.
     """
 
-    def __init__(self, op: RnnOp, k: KernelBuilder, unit: Value, n: Value, units: int, most: int) -> None:
-        self.op, self.k, self.unit, self.n = op, k, unit, n
-        _, batch, _, size = dims(op.input.type)
-        self.is_unit = units == size or bool_of(k.compare("slt", unit, k.extent(size)))
-        self.known = unit if units == size else k.min(unit, k.sub(k.extent(size), 1))
-        self.sequence = n if isinstance(batch, int) and most <= batch else k.min(n, k.sub(k.extent(batch), 1))
-        self.length: Value | None = None
-        self.bias: list[Value] = []
-        self.scale: list[Value] = []
-        self.extras: list[Value] = []
-
-    def begin(self) -> list[Value]:
-        """Load what stays the same in all steps; returns the initial states."""
-        op, k = self.op, self.k
-        states = [self._load(state, [self.sequence, self.known]) for state in op.initial]
-        if op.lengths is not None:
-            self.length = k.from_integer(k.load(op.lengths, [self.sequence]))
-        if op.bias is not None:
-            self.bias = [self._load(op.bias, [k.constant(gate), self.known]) for gate in range(op.gates)]
-        if op.scale is not None:
-            self.scale = [self._load(op.scale, [k.constant(gate), self.known]) for gate in range(op.gates)]
-        self.extras = [self._load(extra, [self.known]) for extra in op.extras]
-        return states
+    op: RnnOp
+    at: CellPosition
+    initial: list[Value]
+    length: Value | None
+    bias: list[Value]
+    scale: list[Value]
+    extras: list[Value]
 
     @kernel
     def place(self, number: Value) -> Place:
@@ -67,25 +80,27 @@ class CellInRegisters:
         back = end - 1 - number
         return Place(number, value_of(back if active else number), active)
 
+    @kernel
     def inputs(self, number: Value) -> list[Value]:
         """What the input gives the gates in a step, in the precision of memory."""
-        op, k, time = self.op, self.k, self.place(number).time
-        return [k.load(op.input, [time, self.sequence, k.constant(gate), self.known]) for gate in range(op.gates)]
+        x, time, at = Elements(self.op.input), self.place(number).time, self.at
+        return [x[time, at.sequence, gate, at.known] for gate in static_range(self.op.gates)]
 
     @kernel
     def first_inputs(self) -> list[Value]:
         """What the first step reads; zeros where sequences have no steps, and the input no elements."""
-        op, first, steps = self.op, place(0), dims(self.op.input.type)[0]
+        op, at, first, steps = self.op, self.at, place(0), dims(self.op.input.type)[0]
         if isinstance(steps, int) and steps:
             return self.inputs(first)
         has_steps, time, found = first < extent(steps), self.place(first).time, list[Value]()
         for gate in static_range(op.gates):
             number = constant(0, element_of(op.input.type))
             if has_steps:
-                number = self.k.load(op.input, [time, self.sequence, place(gate), self.known])
+                number = Elements(op.input)[time, at.sequence, gate, at.known]
             found.append(number)
         return found
 
+    @kernel
     def reset(self, loaded: Sequence[Value], accumulators: Sequence[Value], states: Sequence[Value]) -> Value:
         """What stands for the hidden state in the product of the last gate."""
         every = [*accumulators, constant(0, f32)]
@@ -113,28 +128,38 @@ class CellInRegisters:
         return [total + self.bias[first + gate] for gate, total in enumerate(accumulators)]
 
     @kernel
-    def sent(self, value: Value) -> Value:
-        """A number for other cells; zero for units that do not exist, whose products must not matter."""
-        return cast(value_of(value if self.is_unit else 0.0), f32, element_of(self.op.input.type))
-
-    @kernel
     def put_out(self, at: Place, value: Value) -> None:
         """Store the output of a step."""
-        if self.is_unit:
-            Tensor(self.op.outputs[0])[at.time, self.n, self.unit] = value
+        if self.at.is_unit:
+            Tensor(self.op.outputs[0])[at.time, self.at.n, self.at.unit] = value
 
     @kernel
     def put_states(self, states: Sequence[Value]) -> None:
         """Store the states after the last step."""
-        if self.is_unit:
+        if self.at.is_unit:
             for value, state in zip(states, self.op.outputs[1:], strict=False):
-                Tensor(state)[self.n, self.unit] = value
+                Tensor(state)[self.at.n, self.at.unit] = value
 
-    def _load(self, value: SSAValue, indices: Sequence[SSAValue]) -> Value:
-        return cast(self.k.load(value, indices), element_of(value.type), f32)
+    @kernel
+    def sent(self, value: Value) -> Value:
+        """A number for other cells; zero for units that do not exist, whose products must not matter."""
+        return cast(value_of(value if self.at.is_unit else 0.0), f32, element_of(self.op.input.type))
 
+    @kernel
     def _wide(self, loaded: Sequence[Value]) -> list[Value]:
         return [cast(one, element_of(self.op.input.type), f32) for one in loaded]
+
+
+@kernel
+def cell_at(op: RnnOp, at: CellPosition) -> CellInRegisters:
+    """The cell at a position, with its initial states and what stays the same loaded."""
+    gates = static_range(op.gates)
+    initial = [Tensor(state)[at.sequence, at.known] for state in op.initial]
+    length = None if op.lengths is None else index_of(Elements(op.lengths)[at.sequence,])
+    bias = [] if op.bias is None else [Tensor(op.bias)[gate, at.known] for gate in gates]
+    scale = [] if op.scale is None else [Tensor(op.scale)[gate, at.known] for gate in gates]
+    extras = [Tensor(extra)[at.known,] for extra in op.extras]
+    return CellInRegisters(op, at, initial, length, bias, scale, extras)
 
 
 def fits_narrow(op: RnnOp, lowering: Lowering) -> bool:

@@ -13,24 +13,24 @@ done for some of them after the others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import Float32Type, IntegerAttr, UnitAttr, f32, i64
 
 from mlirt.dialects.fused.rnn import RnnOp
-from mlirt.dialects.kernel.simt import BlockIdOp, ThreadIdOp
+from mlirt.dialects.kernel.flagged_word import word_type
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import sync_threads
-from mlirt.kernels.lib.language.values import bool_of
-from mlirt.kernels.lib.language.words import ceil_div, constant, extent, place
+from mlirt.kernels.lib.language.simt_words import block_id, sync_threads, thread_id
+from mlirt.kernels.lib.language.words import ceil_div, constant, extent, place, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
-from mlirt.kernels.rnn.cuda.cell_in_registers import CellInRegisters, Place, fits_narrow
+from mlirt.kernels.rnn.cuda.cell_in_registers import CellInRegisters, Place, cell_at, fits_narrow, position_of
 from mlirt.kernels.rnn.cuda.persistent_exchange import Exchange, new_words
-from mlirt.kernels.rnn.cuda.persistent_products import LaneProducts, MatrixUnitProducts
+from mlirt.kernels.rnn.cuda.persistent_products import Products, products_of
 from mlirt.kernels.rnn.cuda.persistent_shape import UNITS, PersistentShape, shapes_for
 from mlirt.kernels.rnn.cuda.persistent_steps import put_in_steps
 from mlirt.kernels.rnn.cuda.persistent_weights import for_lanes, for_matrix_unit
@@ -59,16 +59,9 @@ def lower(op: RnnOp, lowering: Lowering) -> bool:
     element = element_of(op.input.type)
     buffers = [new_words(lowering, op, shape, element) for _ in range(2 if op.has_reset else 1)]
     k = lowering.kernel("rnn")
-    thread, block = k.value(ThreadIdOp()), k.value(BlockIdOp())
-    thread.name_hint, block.name_hint = "thread", "block"
-    if shape.half:
-        packed = k.weights(for_matrix_unit(recurrent, shape), "recurrent")
-        products = MatrixUnitProducts(k, shape, element, thread, block, packed)
-    else:
-        packed = k.weights(for_lanes(recurrent.astype("float32"), shape), "recurrent")
-        products = LaneProducts(k, shape, element, thread, block, packed)
-    exchanges = [Exchange(k, shape, element, buffer, thread) for buffer in buffers]
-    build(k, _Steps(op, k, shape, products, exchanges, thread, block).write)
+    packed = for_matrix_unit(recurrent, shape) if shape.half else for_lanes(recurrent.astype("float32"), shape)
+    weights = k.weights(packed, "recurrent")
+    build(k, _layer, op, shape, weights, [k.memory(buffer, word_type(element)) for buffer in buffers])
     k.function.attributes["cooperative"] = UnitAttr()
     if op.scale is None:
         # Where hidden states are rounded to steps, the last bit of a function can be a step.
@@ -95,29 +88,49 @@ def _shapes(op: RnnOp, lowering: Lowering) -> list[PersistentShape]:
     return shapes_for(gates, size, at_once, is_half(element), lowering.target.gpu)
 
 
-class _Steps:
+@kernel
+def _layer(op: RnnOp, shape: PersistentShape, weights: Value, words: Sequence[Value]) -> None:
     """Thread `8 * n + u` has the cell of unit u of its block for sequence n."""
+    thread, block, element = thread_id(), block_id(), element_of(op.input.type)
+    products = products_of(shape, element, thread, block, weights)
+    exchanges = [Exchange(shape, element, thread, one) for one in words]
+    local = thread % UNITS
+    unit = block * UNITS + local
+    has_cell = thread < UNITS * shape.batch
+    sequence = thread // UNITS
+    if shape.threads > UNITS * shape.batch:
+        sequence = value_of(min(sequence, shape.batch - 1))
+    _Steps(op, shape, products, exchanges, thread, local, unit, sequence, has_cell).write()
 
-    def __init__(
-        self,
-        op: RnnOp,
-        k: KernelBuilder,
-        shape: PersistentShape,
-        products: LaneProducts | MatrixUnitProducts,
-        exchanges: Sequence[Exchange],
-        thread: Value,
-        block: Value,
-    ) -> None:
-        self.op, self.k, self.shape, self.products, self.exchanges = op, k, shape, products, exchanges
-        self.thread = thread
-        self.local = k.rem(thread, UNITS)
-        self.unit = k.add(k.mul(block, UNITS), self.local)
-        self.has_cell = bool_of(k.compare("slt", thread, UNITS * shape.batch))
-        is_even = shape.threads <= UNITS * shape.batch
-        sequence = k.div(thread, UNITS)
-        self.sequence = sequence if is_even else k.min(sequence, k.constant(shape.batch - 1))
-        self.steps, self.batch = dims(op.input.type)[:2]
-        self.is_whole = self.batch == shape.batch
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """All steps of a thread that has the cell of `unit`, the `local` one of its block, if it has one."""
+
+    op: RnnOp
+    shape: PersistentShape
+    products: Products
+    exchanges: Sequence[Exchange]
+    thread: Value
+    local: Value
+    unit: Value
+    sequence: Value
+    has_cell: bool
+
+    @property
+    def steps(self) -> Dim:
+        """The length of the sequences."""
+        return dims(self.op.input.type)[0]
+
+    @property
+    def batch(self) -> Dim:
+        """How many sequences there are."""
+        return dims(self.op.input.type)[1]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all sequences are computed at once."""
+        return self.batch == self.shape.batch
 
     @kernel
     def write(self) -> None:
@@ -141,11 +154,11 @@ class _Steps:
     @kernel
     def _sequences(self, first: Value, used: Value, hidden: Sequence[Value], in_steps: Value | None) -> None:
         """All steps of the sequences from `first` on; `used` is the largest flag so far."""
-        op, k = self.op, self.k
         n, most = first + self.sequence, self.shape.batch if self.is_whole else _ANY
-        cell = CellInRegisters(op, k, self.unit, n, self.shape.units, most)
+        at = position_of(self.op, self.unit, n, self.shape.units, most)
         exists = self.is_whole or n < extent(self.batch)
-        states = cell.begin()
+        cell = cell_at(self.op, at)
+        states = cell.initial
         if self.has_cell:
             self._send(0, cell, states[0], used + 1)
         x = cell.first_inputs()
@@ -201,10 +214,12 @@ class _Steps:
         sync_threads()
         return size
 
+    @kernel
     def _accumulators(self, cell: CellInRegisters, start: int, stop: int, size: Value | None = None) -> list[Value]:
-        totals = [self.products.total(gate, self.local, self.sequence) for gate in range(start, stop)]
+        totals = [self.products.total(gate, self.local, self.sequence) for gate in static_range(start, stop)]
         return cell.with_bias(totals if size is None else cell.scaled(totals, size), start)
 
+    @kernel
     def _send(self, which: int, cell: CellInRegisters, value: Value, flag: Value) -> None:
         self.exchanges[which].send(cell.sent(value), flag, self.sequence, self.unit)
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.arith import ConstantOp
+from dataclasses import dataclass
+
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirt.dialects.kernel.core import StoreOp
 from mlirt.dialects.kernel.flagged_word import ReceiveFlaggedOp, SendFlaggedOp, word_type, words_at_once
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp
-from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Value, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import Access, store_fragment
-from mlirt.kernels.lib.language.words import static_range
+from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language.context import emit
+from mlirt.kernels.lib.language.simt_words import Access, part_of, store_fragment
+from mlirt.kernels.lib.language.words import parallel, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cuda.persistent_shape import PersistentShape
 
 
+@dataclass(frozen=True, eq=False)
 class Exchange:
     """Words [2, sequence, unit] in global memory. Flags count from 1; even and odd ones take turns.
 
@@ -25,17 +24,16 @@ class Exchange:
     is overwritten: that of the flag before that.
     """
 
-    def __init__(
-        self, k: KernelBuilder, shape: PersistentShape, element: Attribute, buffer: SSAValue, thread: Value
-    ) -> None:
-        self.k, self.shape, self.element, self.thread = k, shape, element, thread
-        self.words = k.memory(buffer, word_type(element))
+    shape: PersistentShape
+    element: Attribute
+    thread: Value
+    words: Value
 
     @kernel
     def send(self, value: Value, flag: Value, sequence: Value, unit: Value) -> None:
         """Send the number of one unit to all blocks."""
         at = self._half(flag) + sequence * self.shape.units + unit
-        self.k.insert(SendFlaggedOp(value, flag, self.words, at))
+        builder().insert(SendFlaggedOp(value, flag, self.words, at))
 
     @kernel
     def receive(self, flag: Value, hidden: Value) -> None:
@@ -54,12 +52,11 @@ class Exchange:
             numbers[-1] = value_of(min(numbers[-1], groups - 1))
         half = self._half(flag)
         places = [half + number * count for number in numbers]
-        found = self.k.value(ReceiveFlaggedOp(self.words, places, flag, count, self.element))
+        found = emit(ReceiveFlaggedOp(self.words, places, flag, count, self.element))
         for r in static_range(rounds):
             if r < rounds - 1 or is_even or self.thread + shape.threads * r < groups:
                 at = numbers[r] // (shape.units // count) * shape.pitch + numbers[r] % (shape.units // count) * count
-                part = self.k.value(FragmentPartOp(found, r * count, count))
-                store_fragment(part, hidden, at, Access(range(count), wide=True))
+                store_fragment(part_of(found, r * count, count), hidden, at, Access(static_range(count), wide=True))
 
     @kernel
     def _half(self, flag: Value) -> Value:
@@ -69,12 +66,15 @@ class Exchange:
 def new_words(lowering: Lowering, layer: Operation, shape: PersistentShape, element: Attribute) -> SSAValue:
     """A buffer for an exchange, and a launch that clears its flags."""
     type_ = word_type(element)
-    count: Dim = 2 * shape.batch * shape.units
+    count = 2 * shape.batch * shape.units
     buffer = lowering.placements.scratch(count * byte_width(type_))
     k = lowering.kernel("clear")
-    with k.parallel([count]) as (index,):
-        zero = k.constant(0, type_)
-        assert isinstance(zero.owner, ConstantOp)
-        k.insert(StoreOp(zero, k.memory(buffer, type_), [index], [1]))
+    build(k, _clear, k.memory(buffer, type_), count)
     k.finish(layer)
     return buffer
+
+
+@kernel
+def _clear(words: Value, count: int) -> None:
+    for word in parallel(count):
+        words[word] = 0
