@@ -11,8 +11,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import elements, fill, multiply_add, multiply_add_int8
-from mlirt.kernels.lib.language.words import constant, place, strided
-from mlirt.kernels.rnn.cpu.scratch import Scratch
+from mlirt.kernels.lib.language.words import Strided, constant, strided
 from mlirt.kernels.rnn.cpu.shape import RecurrentTile
 
 if TYPE_CHECKING:
@@ -43,19 +42,12 @@ class Products:
         tile: RecurrentTile,
         weights: Value,
         gates: int,
-        accumulators: Scratch,
+        accumulators: Strided,
         batch: Dim,
         word: int = 1,
     ) -> None:
-        self.k, self.tile, self.weights, self.gates, self.accumulators, self.batch = (
-            k,
-            tile,
-            weights,
-            gates,
-            accumulators,
-            batch,
-        )
-        self.word = word
+        self.tile, self.weights, self.gates = tile, weights, gates
+        self.accumulators, self.batch, self.word = accumulators, batch, word
         self.weights.name_hint = "w"
         words = tile.units // word
         self.depth, self.whole = k.size(words), k.size(words // _UNROLLED * _UNROLLED)
@@ -75,13 +67,13 @@ class Products:
         return self.tile.blocks * self.gates
 
     @kernel
-    def multiply(self, hidden: Scratch, first: Value, rows: Value, panel: Value | None = None) -> None:
+    def multiply(self, hidden: Strided, first: Value, rows: Value, panel: Value | None = None) -> None:
         """The accumulators for `rows` sequences from `first` on, of one panel or of all.
 
         A single sequence does not compute what others would need.
         """
         height, batch = self.tile.rows, self.batch
-        x_at = hidden.at([first, place(0)])
+        x_at = first * hidden.strides[0]
         if height == 1 or (isinstance(batch, int) and batch % height == 0):
             self._panels(hidden, x_at, first, height, None, panel)
         elif isinstance(batch, int):
@@ -93,7 +85,7 @@ class Products:
 
     @kernel
     def _panels(
-        self, hidden: Scratch, x_at: Value, first: Value, height: int, rows: Value | None, chosen: Value | None
+        self, hidden: Strided, x_at: Value, first: Value, height: int, rows: Value | None, chosen: Value | None
     ) -> None:
         tile, (words, rest) = self.tile, divmod(self.tile.units, self.word)
         for panel in range(self.panels) if chosen is None else [chosen]:
@@ -112,7 +104,7 @@ class Products:
     def _added(
         self,
         accumulators: Value,
-        hidden: Scratch,
+        hidden: Strided,
         depth: Index,
         x_at: Value,
         w_at: Value,
@@ -121,7 +113,7 @@ class Products:
         last: int,
     ) -> Value:
         """The accumulators with `count` words more, from `depth` on; `last` numbers of the last one count."""
-        x, w, step = x_at + depth * self.word, w_at + depth * self.width, hidden.steps[0]
+        x, w, step = x_at + depth * self.word, w_at + depth * self.width, hidden.strides[0]
         if self.word == 1:
             return multiply_add(accumulators, hidden.memory, x, (step, 1), self.weights, w, count, rows)
         return multiply_add_int8(accumulators, hidden.memory, x, step, self.weights, w, count, rows, last=last)
@@ -129,7 +121,7 @@ class Products:
     @kernel
     def _put(self, accumulators: Value, first: Value, panel: Value, rows: Value | None) -> None:
         tile, unit = self.tile, panel * self.tile.width(self.tile.lanes)
-        row_step, gate_step, _ = self.accumulators.steps
+        row_step, gate_step, _ = self.accumulators.strides
         target = strided(self.accumulators.memory, row_step, row_step, gate_step, 1, tile.lanes, 1)
         for element, row, vector, lane in elements(accumulators, rows):
             block, gate = vector // self.gates, vector % self.gates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import Float32Type, f32, i1, i64
 from xdsl.ir import Block, Region, SSAValue
@@ -16,14 +16,14 @@ from mlirt.dialects.plan.ops import LaunchOp
 from mlirt.dialects.symbolic import Dim, ceil_div, maximum, minimum
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.kernels.lib.cpu.split_index import split_index
-from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.loops import RegionLoop
-from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
-from mlirt.kernels.lib.language.words import Tensor, clamp, place, strided
+from mlirt.kernels.lib.language.tile_words import tasks
+from mlirt.kernels.lib.language.words import Strided, clamp, index_of, integer_of, strided
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cpu.products import Products, packed
-from mlirt.kernels.rnn.cpu.scratch import Scratch, bytes_of
-from mlirt.kernels.rnn.cpu.tiles import Place, TiledLayer
+from mlirt.kernels.rnn.cpu.scratch import bytes_of, scratch_in
+from mlirt.kernels.rnn.cpu.tiles import Place, TiledLayer, Units
 
 OPS = (RnnOp,)
 TARGETS = frozenset({"cpu"})
@@ -56,7 +56,6 @@ class _Steps(TiledLayer):
 
     def write(self) -> None:
         self.buffers: dict[str, SSAValue] = {}
-        self.span: tuple[Value, Value] | None = None
         self.counters = [self.lowering.placements.scratch(8) for _ in range(2)]
         self.more = self.lowering.placements.scratch(1)
         self._kernel(self._start)
@@ -87,10 +86,10 @@ class _Steps(TiledLayer):
         assert isinstance(launch, LaunchOp)
         return launch
 
-    def _scratch(self, shape: Sequence[Dim], name: str) -> Scratch:
+    def _scratch(self, shape: Sequence[Dim], name: str) -> Strided:
         if name not in self.buffers:
             self.buffers[name] = self.lowering.placements.scratch(bytes_of(shape))
-        return Scratch.at_buffer(self.k, self.buffers[name], shape, name)
+        return scratch_in(self.k, self.buffers[name], shape, name)
 
     def _product(self, part: int) -> Products:
         """The pre-activations of the gates of one of the products; only who multiplies needs the weights."""
@@ -109,46 +108,43 @@ class _Steps(TiledLayer):
         for n in tasks(self.size("starts", maximum(self.batch, 1))):
             batch = self.size("batch", self.batch)
             if n < batch:
-                for unit in self.unit_lanes():
-                    for initial, state in zip(self.op.initial, self.states, strict=True):
-                        state[n, unit] = Tensor(initial)[n, unit]
+                self.start(n, self.all_units())
             if n == 0:
                 some = 0 < self.size("steps", self.steps) and 0 < batch
-                self._put(self.counters[0], place(0))
-                strided(self.k.memory(self.more, i1))[()] = some
+                self._counter(0)[()] = integer_of(0, i64)
+                self._more()[()] = some
 
     @kernel
     def _first(self) -> None:
         products = self._product(0)
-        with self._panels_of_groups(0) as (first, rows, panel):
-            step = self._number_of_step(self.counters[0])
+        for group, panel in tasks(*self._groups_and_panels(0)):
+            first, rows, units = self._part(0, group, panel)
+            step = self._number_of_step(0)
             if first == 0 and panel == 0:
-                self._put(self.counters[1], step)
-            products.multiply(self.states[0], first, rows, panel)
+                self._counter(1)[()] = integer_of(step, i64)
+            products.multiply(self.states[0], first, rows, value_of(panel))
             if self.work is not None:
-                self.reset(self.work, step, first, rows)
+                self.reset(self.work, step, first, rows, units)
 
     @kernel
     def _second(self) -> None:
         last = len(self.gates) - 1
         products = self._product(last) if self.work is not None else None
-        with self._panels_of_groups(last) as (first, rows, panel):
-            step = self._number_of_step(self.counters[1])
+        for group, panel in tasks(*self._groups_and_panels(last)):
+            first, rows, units = self._part(last, group, panel)
+            step = self._number_of_step(1)
             if first == 0 and panel == 0:
                 following = step + 1
-                self._put(self.counters[0], following)
-                more = following < self.size("steps", self.steps)
-                strided(self.k.memory(self.more, i1))[()] = more
+                self._counter(0)[()] = integer_of(following, i64)
+                self._more()[()] = following < self.size("steps", self.steps)
             if products is not None and self.work is not None:
-                products.multiply(self.work, first, rows, panel)
-            self.cells(step, first, rows)
+                products.multiply(self.work, first, rows, value_of(panel))
+            self.cells(step, first, rows, units)
 
     @kernel
     def _end(self) -> None:
         for n in tasks(self.size("batch", self.batch)):
-            for unit in self.unit_lanes():
-                for state, output in zip(self.states, self.op.outputs[1:], strict=False):
-                    Tensor(output)[n, unit] = state[n, unit]
+            self.end(n, self.all_units())
 
     # What they consist of.
 
@@ -156,42 +152,54 @@ class _Steps(TiledLayer):
         shape = [self.batch, self.gates[part], self.tiles[part].padded_units]
         return self._scratch(shape, f"sums_{part}")[at.n, gate, at.unit]
 
-    @contextmanager
-    def _panels_of_groups(self, part: int) -> Generator[tuple[Value, Value, Value]]:
-        """For each group of sequences and each panel of hidden units: the first sequence, how many, and the panel."""
-        k, tile = self.k, self.tiles[part]
+    def _groups_and_panels(self, part: int) -> list[Value]:
+        """How many groups of sequences there are, and panels of hidden units; one task has one of each."""
         # Without steps there is nothing to do, nor anything to read.
         groups = ceil_div(self.batch, self.rows) * minimum(self.steps, 1)
-        extents = [self.size("groups", groups), self.size(f"panels_{part}", tile.panels)]
-        units, batch = self.size("units", self.units), self.size("batch", self.batch)
-        with tasks(*extents).enter() as (group, panel):
-            first = k.mul(group, self.rows)
-            rows = k.min(k.sub(batch, first), self.rows)
-            start = k.mul(panel, tile.width(tile.lanes))
-            self.span = (start, k.min(k.sub(units, start), tile.width(tile.lanes)))
-            yield first, rows, panel
-            self.span = None
+        return [self.size("groups", groups), self.size(f"panels_{part}", self.tiles[part].panels)]
 
-    def unit_lanes(self) -> RegionLoop[Value]:
-        """The hidden units of the panel, or all, which are lanes."""
-        return super().unit_lanes() if self.span is None else RegionLoop(partial(self._lanes_of_panel, *self.span))
+    @kernel
+    def _part(self, part: int, group: Value, panel: Value) -> tuple[Value, Value, Units]:
+        """The first sequence of a task, how many it has, and the hidden units of its panel."""
+        units, batch, width = self.size("units", self.units), self.size("batch", self.batch), self._width(part)
+        first = group * self.rows
+        rows = value_of(min(batch - first, self.rows))
+        start = panel * width
+        return first, rows, _PanelUnits(value_of(min(units - start, width)), self.lanes, start)
+
+    def _width(self, part: int) -> int:
+        """Hidden units of a panel."""
+        return self.tiles[part].width(self.tiles[part].lanes)
+
+    @kernel
+    def _number_of_step(self, counter: int) -> Value:
+        """The number of the step, which no memory can make one that there is not."""
+        return clamp(index_of(self._counter(counter)[()]), self.size("steps", self.steps))
+
+    def _counter(self, number: int) -> Strided:
+        """The number of the step, as one of the launches reads it."""
+        return strided(self.k.memory(self.counters[number], i64))
+
+    def _more(self) -> Strided:
+        """Whether there is another step."""
+        return strided(self.k.memory(self.more, i1))
+
+
+@dataclass(frozen=True, eq=False)
+class _PanelUnits(Units):
+    """Those of a panel, from the hidden unit `start` on."""
+
+    start: Value
+
+    def lanes(self) -> RegionLoop[Value]:
+        return RegionLoop(self._lanes)
 
     @contextmanager
-    def _lanes_of_panel(self, start: Value, count: Value) -> Generator[Value]:
-        with lane_loop(count, self.lanes).enter() as unit:
+    def _lanes(self) -> Generator[Value]:
+        with super().lanes().enter() as unit:
             yield unit
         body = unit.owner
         assert isinstance(body, Block)
         for op in list(body.walk()):
             if isinstance(op, LoadOp | StoreOp) and unit in op.indices:
-                split_index(op, start, unit)
-
-    def _number_of_step(self, counter: SSAValue) -> Value:
-        """The number of the step, which no memory can make one that there is not."""
-        return clamp(self._get(counter), self.size("steps", self.steps))
-
-    def _get(self, counter: SSAValue) -> Value:
-        return self.k.from_integer(self.k.value(LoadOp(self.k.memory(counter, i64), [], [])))
-
-    def _put(self, counter: SSAValue, number: SSAValue) -> None:
-        self.k.insert(StoreOp(self.k.to_integer(number, i64), self.k.memory(counter, i64), [], []))
+                split_index(op, self.start, unit)

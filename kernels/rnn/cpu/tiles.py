@@ -1,5 +1,4 @@
-"""Recurrent layers on a CPU: each worker takes some sequences through all steps, their accumulators in register tiles.
-"""
+"""Recurrent layers on a CPU: a worker takes some sequences through all steps, their accumulators in register tiles."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.loops import RegionLoop
 from mlirt.kernels.lib.language.tile_words import lane_loop, tasks
-from mlirt.kernels.lib.language.words import Tensor, constant, inline, static_range
+from mlirt.kernels.lib.language.words import Elements, Strided, Tensor, constant, index_of, inline, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rnn.cpu.products import Products, packed
-from mlirt.kernels.rnn.cpu.scratch import Scratch
+from mlirt.kernels.rnn.cpu.scratch import scratch
 from mlirt.kernels.rnn.cpu.shape import RecurrentTile, tile_for
 from mlirt.kernels.rnn.cpu.whole_steps import WholeSteps
 
@@ -47,6 +46,18 @@ class Place:
     unit: Value
     time: Value
     active: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """`count` hidden units, of which so many are lanes of a vector."""
+
+    count: Value
+    width: int
+
+    def lanes(self) -> RegionLoop[Value]:
+        """Each of them, as a lane."""
+        return lane_loop(self.count, self.width)
 
 
 class TiledLayer:
@@ -96,15 +107,14 @@ class TiledLayer:
         for tile, count in zip(self.tiles, self.gates, strict=True):
             weights = self.k.weights(packed(recurrent[:, start : start + count], tile, word), "recurrent")
             element = f32 if word == 1 else i32
-            accumulators = Scratch.of(
-                self.k, self.lowering, [self.batch, count, tile.padded_units], "accumulators", element
-            )
+            shape = [self.batch, count, tile.padded_units]
+            accumulators = scratch(self.k, self.lowering, shape, "accumulators", element)
             found.append(Products(self.k, tile, weights, count, accumulators, self.batch, word))
             start += count
         return found
 
-    def _scratch(self, shape: Sequence[Dim], name: str) -> Scratch:
-        return Scratch.of(self.k, self.lowering, shape, name)
+    def _scratch(self, shape: Sequence[Dim], name: str) -> Strided:
+        return scratch(self.k, self.lowering, shape, name)
 
     def size(self, name: str, dim: Dim) -> Value:
         """A size that is one argument of the kernel wherever it is used."""
@@ -123,21 +133,30 @@ class TiledLayer:
     @kernel
     def _group(self, first: Value, rows: Value) -> None:
         """All steps of some sequences."""
+        units = self.all_units()
         for number in range(rows):
-            n = first + number
-            for unit in self.unit_lanes():
-                for initial, state in zip(self.op.initial, self.states, strict=True):
-                    state[n, unit] = Tensor(initial)[n, unit]
+            self.start(first + number, units)
         for step in range(self.size("steps", self.steps)):
-            self._step(value_of(step), first, rows)
+            self._step(value_of(step), first, rows, units)
         for number in range(rows):
-            n = first + number
-            for unit in self.unit_lanes():
-                for state, output in zip(self.states, self.op.outputs[1:], strict=False):
-                    Tensor(output)[n, unit] = state[n, unit]
+            self.end(first + number, units)
 
     @kernel
-    def _step(self, step: Value, first: Value, rows: Value) -> None:
+    def start(self, n: Value, units: Units) -> None:
+        """The initial states of a sequence."""
+        for unit in units.lanes():
+            for initial, state in zip(self.op.initial, self.states, strict=True):
+                state[n, unit] = Tensor(initial)[n, unit]
+
+    @kernel
+    def end(self, n: Value, units: Units) -> None:
+        """The states of a sequence after the last step, as they are put out."""
+        for unit in units.lanes():
+            for state, output in zip(self.states, self.op.outputs[1:], strict=False):
+                Tensor(output)[n, unit] = state[n, unit]
+
+    @kernel
+    def _step(self, step: Value, first: Value, rows: Value, units: Units) -> None:
         hidden = self.states[0]
         if self.whole is not None:
             hidden = self.whole.memory
@@ -145,27 +164,27 @@ class TiledLayer:
                 self.whole.round(self.states[0], first + number, self.size("units", self.units), self.lanes)
         self.products[0].multiply(hidden, first, rows)
         if self.work is not None:
-            self.reset(self.work, step, first, rows)
+            self.reset(self.work, step, first, rows, units)
             self.products[1].multiply(self.work, first, rows)
-        self.cells(step, first, rows)
+        self.cells(step, first, rows, units)
 
     @kernel
-    def reset(self, work: Scratch, step: Value, first: Value, rows: Value) -> None:
+    def reset(self, work: Strided, step: Value, first: Value, rows: Value, units: Units) -> None:
         """What stands for the hidden state in the second product, of some sequences."""
         for number in range(rows):
             n = first + number
             time, active = self._time(step, n)
-            for unit in self.unit_lanes():
+            for unit in units.lanes():
                 at = Place(n, unit, time, active)
                 (work[n, unit],) = self._inline(self.op.reset, [*self._accumulators(0, at), constant(0, f32)], at)
 
     @kernel
-    def cells(self, step: Value, first: Value, rows: Value) -> None:
+    def cells(self, step: Value, first: Value, rows: Value, units: Units) -> None:
         """The states after a step, and what it puts out, of some sequences."""
         for number in range(rows):
             n = first + number
             time, active = self._time(step, n)
-            for unit in self.unit_lanes():
+            for unit in units.lanes():
                 self._cell(Place(n, unit, time, active))
 
     @kernel
@@ -185,8 +204,8 @@ class TiledLayer:
     @kernel
     def _time(self, step: Value, n: Value) -> tuple[Value, bool]:
         """The element of the sequence in a step, and whether the sequence goes so far."""
-        op, k = self.op, self.k
-        length = None if op.lengths is None else k.from_integer(k.load(op.lengths, [n]))
+        op = self.op
+        length = None if op.lengths is None else index_of(Elements(op.lengths)[n,])
         active = True if length is None else step < length
         if not op.reverse.value.data:
             return step, active
@@ -216,9 +235,9 @@ class TiledLayer:
         op, n, unit = self.op, at.n, at.unit
         x = [Tensor(op.input)[at.time, n, gate, unit] for gate in range(op.gates)]
         states = [state[n, unit] for state in self.states]
-        extras = [Tensor(extra)[[unit]] for extra in op.extras]
+        extras = [Tensor(extra)[unit,] for extra in op.extras]
         return inline(region, [*x, *accumulators, *states, *extras])
 
-    def unit_lanes(self) -> RegionLoop[Value]:
-        """All hidden units, which are lanes."""
-        return lane_loop(self.size("units", self.units), self.lanes)
+    def all_units(self) -> Units:
+        """All hidden units."""
+        return Units(self.size("units", self.units), self.lanes)
