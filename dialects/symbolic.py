@@ -256,6 +256,11 @@ def evaluate(dimension: Dim, env: Mapping[str, int]) -> int:
     raise KeyError(sorted(symbols(result))[0])
 
 
+def numbers_of(dimensions: Iterable[Dim]) -> list[int]:
+    """Dimensions without symbols as numbers; raises `KeyError` with the name of one that has a symbol."""
+    return [evaluate(one, {}) for one in dimensions]
+
+
 def substitute(dimension: Dim, env: Mapping[str, Dim]) -> Dim:
     """The dimension with symbols replaced, as lengths that broadcast are where `env` has their text."""
     if isinstance(dimension, int):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.integer_list import integers_or
+from mlirt.dialects.symbolic import numbers_of
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -115,7 +116,7 @@ def _windows(pooling: PoolingOp, layer: Windowed) -> tuple[type[Windowed], list[
 
 def _axes(pooling: PoolingOp, layer: Windowed) -> list[PooledAxis]:
     def lengths(value: SSAValue) -> list[int]:
-        return [int(str(size)) for size in dims(value.type)[_FIRST:]]
+        return numbers_of(dims(value.type)[_FIRST:])
 
     rows = zip(
         lengths(layer.input),

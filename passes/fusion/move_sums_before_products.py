@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.symbolic import numbers_of
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_float, numpy_dtype, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -131,7 +132,7 @@ def _of_pixels(m: Match, chain: AffineChain) -> SSAValue | str:
     if any(size != 1 for axis, size in enumerate(chain.scale.shape) if axis != 1):
         return "its pixels are scaled each by a number of its own"
     sums = [(axis, SummedAxis.of(one)) for axis, one in enumerate(_axes(layer), _FIRST) if axis in pixels]
-    results = prod(int(str(dims(layer.output.type)[axis])) for axis in pixels)
+    results = prod(numbers_of(dims(layer.output.type)[axis] for axis in pixels))
     number = prod(one.weights.shape[0] for _, one in sums)
     if results < _GAIN * number:
         return f"{number} sums for {results} results are not worth it"
@@ -139,7 +140,7 @@ def _of_pixels(m: Match, chain: AffineChain) -> SSAValue | str:
     is_average = total.kind.data is ReduceKind.AVG
     if left and byte_width(element_of(layer.output.type)) < byte_width(Float32Type()) and not is_average:
         return "sums would leave the range of its type"
-    cells = prod(int(str(dims(layer.input.type)[axis])) for axis in pixels)
+    cells = prod(numbers_of(dims(layer.input.type)[axis] for axis in pixels))
     scale = chain.scale.reshape(-1) * (cells / results if is_average else cells)
     channels = 0 if isinstance(layer, ConvolutionOp) else 1
     kernel = summed_kernel(m.array(layer.kernel), 1, sums)  # [.., .., sums, window axes that are left]
@@ -158,15 +159,17 @@ def _of_pixels(m: Match, chain: AffineChain) -> SSAValue | str:
 
 
 def _axes(layer: Windowed) -> list[WindowAxis]:
-    lengths, results = (dims(value.type)[_FIRST:] for value in (layer.input, layer.output))
+    lengths, results = (numbers_of(dims(value.type)[_FIRST:]) for value in (layer.input, layer.output))
     if isinstance(layer, DeconvolutionOp):
         pads = [window.padding() for window in layer.transposed_windows()]
     else:
         pads = list(layer.padding())
-    sizes = zip(lengths, results, layer.sizes(), layer.strides(), layer.dilations(), pads, strict=True)
+    before = numbers_of(pre for pre, _ in pads)
+    sizes = zip(lengths, results, layer.sizes(), layer.strides(), layer.dilations(), before, strict=True)
+    transposed = isinstance(layer, DeconvolutionOp)
     return [
-        WindowAxis(int(str(a)), int(str(b)), taps, stride, dilation, int(str(pre)), isinstance(layer, DeconvolutionOp))
-        for a, b, taps, stride, dilation, (pre, _) in sizes
+        WindowAxis(length, result, taps, stride, dilation, pre, transposed)
+        for length, result, taps, stride, dilation, pre in sizes
     ]
 
 
@@ -216,7 +219,7 @@ def _convolved(m: Match, layer: Windowed, means: SSAValue, kernel: Array, left: 
     else:
         pads = list(layer.padding())
     lists |= {"pre_padding": tuple(a for a, _ in pads), "post_padding": tuple(b for _, b in pads)}
-    given = {name: [int(str(numbers[place])) for place in places] for name, numbers in lists.items()}
+    given = {name: numbers_of(numbers[place] for place in places) for name, numbers in lists.items()}
     return m.make(type(layer), images, weights, None, **given).results[0]
 
 
@@ -224,7 +227,7 @@ def _shifted(m: Match, found: SSAValue, chain: AffineChain, axes: Sequence[int],
     """What constants add to the total."""
     import numpy as np
 
-    sizes = [int(str(size)) for size in dims(chain.source.results[0].type)]
+    sizes = numbers_of(dims(chain.source.results[0].type))
     shift = chain.shift
     if bias is not None:
         shift = shift + chain.scale * bias.reshape(1, -1, *[1] * (len(sizes) - _FIRST))

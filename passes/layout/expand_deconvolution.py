@@ -16,7 +16,7 @@ from mlirt.dialects.fused.fused_op import IndexOp, identity_region, region_with
 from mlirt.dialects.fused.interleave import InterleaveOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.symbolic import Dim, floor_div, product
+from mlirt.dialects.symbolic import Dim, floor_div, numbers_of, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, tensor
 from mlirt.kernels.lib.deconvolution_phases import (
     PhaseAxis,
@@ -86,7 +86,7 @@ class ExpandDeconvolutionPass(RulePass):
             if apart is not None:
                 return apart
         wanted = element == element_of(kernel.type) and is_float(element) if self.only_direct else element == f32
-        axes = phase_axes(convolution, undilated_windows(convolution, [int(str(n)) for n in dims(kernel.type)[2:]]))
+        axes = phase_axes(convolution, undilated_windows(convolution, numbers_of(dims(kernel.type)[2:])))
         is_direct = axes is not None and _is_direct(convolution, axes)
         if not wanted or axes is None or (self.only_direct and not is_direct):
             return "its type, its window or its places are none that convolutions compute"
@@ -139,7 +139,7 @@ def _of_remainder(
         stride=[1] * count,
         dilation=[1] * count,
         pre_padding=[axis.pre_padding for axis in axes],
-        post_padding=[int(str(axis.post_padding)) for axis in axes],
+        post_padding=numbers_of(axis.post_padding for axis in axes),
         groups=groups,
         extras=convolution.extras,
         access=[one.substituted(places) for one in convolution.access],
@@ -171,7 +171,7 @@ def _joined(convolution: ConvolutionOp, kernel: SSAValue, axes: Sequence[PhaseAx
         stride=[1] * count,
         dilation=[1] * count,
         pre_padding=[axis.pre_padding for axis in axes],
-        post_padding=[int(str(axis.post_padding)) for axis in axes],
+        post_padding=numbers_of(axis.post_padding for axis in axes),
         groups=convolution.groups.value.data,
         extras=convolution.extras if is_direct else (),
         access=list(convolution.access) if is_direct else (),

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integer_list
-from mlirt.dialects.symbolic import Dim
+from mlirt.dialects.symbolic import Dim, numbers_of
 from mlirt.dialects.tensor_types import dims, element_of, tensor
 from mlirt.dialects.trt.activation import ActivationOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
@@ -100,7 +100,7 @@ def _convolution(layers: LayerBuilder, op: DeconvolutionOp, found: IntegerDeconv
     bias = None if found.bias is None else dequantized(along_channels(found.bias).astype(np.int32), factor, "bias")
     properties: dict[str, Attribute] = {
         "pre_padding": integer_list([axis.pre_padding for axis in axes]),
-        "post_padding": integer_list([int(str(axis.post_padding)) for axis in axes]),
+        "post_padding": integer_list(numbers_of(axis.post_padding for axis in axes)),
         "num_groups": IntegerAttr(groups, i64),
     }
     return layers.layer(ConvolutionOp, [op.input, kernel, bias], properties)

@@ -20,6 +20,7 @@ from mlirt.dialects.symbolic import (
     maximum,
     minimum,
     modulo,
+    numbers_of,
     product,
     substitute,
     sym,
@@ -165,6 +166,12 @@ def test_lengths_that_broadcast(names: list[str], length: int, ones: set[str]) -
 def test_text_that_is_no_dimension(text: str) -> None:
     with pytest.raises(ValueError, match="is not a dimension"):
         parse(text)
+
+
+def test_dimensions_without_symbols_are_numbers() -> None:
+    assert numbers_of([3, 0, floor_div(sym("n"), 2) * 0 + 7]) == [3, 0, 7]
+    with pytest.raises(KeyError, match="n"):
+        numbers_of([3, sym("n") + 1])
 
 
 def test_missing_symbol_is_named() -> None:

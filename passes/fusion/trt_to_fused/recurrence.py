@@ -10,7 +10,7 @@ from mlirt.dialects.fused.access import iteration
 from mlirt.dialects.fused.rnn import RnnOp as FusedRnnOp
 from mlirt.dialects.fused.scalar_activations import FORMULAS
 from mlirt.dialects.fused.scalar_builder import Scalars, arguments_of, compute_type, end_with
-from mlirt.dialects.symbolic import Dim, product
+from mlirt.dialects.symbolic import Dim, numbers_of, product
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, tensor
 from mlirt.dialects.trt.rnn import RnnCell, RnnOp
 from mlirt.passes.fusion.trt_to_fused.conversion import Conversion, Conversions
@@ -81,7 +81,7 @@ def _state(at: Conversion, state: SSAValue | None, like: SSAValue, shape: Sequen
     if all(isinstance(size, int) for size in shape):
         import numpy as np
 
-        return at.constant(np.zeros([int(str(size)) for size in shape], numpy_dtype(element)), "zeros")
+        return at.constant(np.zeros(numbers_of(shape), numpy_dtype(element)), "zeros")
     return at.pointwise([], tensor(element, shape), None, lambda s, x: s.constant(0))
 
 
