@@ -43,7 +43,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fusion_figures import moved_and_least, picture, ratio, summary, times_of
+from fusion_figures import left_out, moved_and_least, picture, ratio, summary, times_of
 from fusion_modules import Case, load
 
 
@@ -80,7 +80,7 @@ def main() -> None:
         for target in options.targets.split(",")
     }
     ratios = {name: ratio(one.times) for name, one in found.items() if one.times}
-    print("\n".join(summary(launches, ratios)))
+    print("\n".join([*summary(launches, ratios), *(left_out() if options.time else [])]))
     if options.picture is not None and ratios:
         options.picture.write_text(picture(ratios), encoding="utf-8")
 

@@ -22,11 +22,15 @@ _WRITERS = (fuzz_moves, fuzz_layers)  # importing them puts their operators into
 
 @dataclass(frozen=True)
 class Case:
-    """A model and the inputs of some runs; all lengths agree unless `contradicts`."""
+    """A model and the inputs of some runs; all lengths agree unless `contradicts`.
+
+    `expected` are the outputs that the case itself says each run has; empty where it says nothing.
+    """
 
     name: str
     model: onnx.ModelProto
     runs: tuple[dict[str, Array], ...]
+    expected: tuple[dict[str, Array], ...] = ()
 
 
 def random_case(number: int, nodes: int, *, contradicts: bool = False) -> Case:
@@ -141,11 +145,13 @@ def node_cases(*, contradicts: bool = False) -> Iterator[Case]:
             continue
         make_dynamic(model)
         _surround(model, feeds)
-        runs = [feeds]
         if contradicts:
             random = np.random.default_rng(number)
-            runs = [changed_lengths(feeds, model, random) for _ in range(3)]
-        yield Case(f"node {given.name}", model, tuple(runs))
+            yield Case(f"node {given.name}", model, tuple(changed_lengths(feeds, model, random) for _ in range(3)))
+            continue
+        outputs = [value.name for value in model.graph.output]
+        expected = {name: np.asarray(value) for name, value in zip(outputs, data[0][1], strict=True)}
+        yield Case(f"node {given.name}", model, (feeds,), (expected,))
 
 
 def _surround(model: onnx.ModelProto, feeds: dict[str, Array]) -> None:

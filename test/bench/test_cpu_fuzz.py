@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cpu_fuzz
 import numpy as np
 import onnx
@@ -49,6 +51,26 @@ def test_a_wrong_result_is_found(answer: object, monkeypatch: pytest.MonkeyPatch
     assert judge(case, "reference")[0] == "right"
     monkeypatch.setattr(cpu_fuzz, "peer_results", other_results)
     assert judge(case, "reference")[0] == "wrong"
+
+
+def test_where_a_node_test_has_our_results_the_peer_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other_results(case: Case, level: str) -> list[dict[str, Array]]:
+        return [{"y": np.ones(3, np.float32)}]
+
+    monkeypatch.setattr(cpu_fuzz, "peer_results", other_results)
+    case = _negation(("n",), {"x": np.ones(3, np.float32)})
+    ours, others = ({"y": np.full(3, number, np.float32)} for number in (-1, 2))
+    outcome, why = judge(replace(case, expected=(ours,)), "reference")
+    assert outcome == "peer"
+    assert "node test" in why
+    assert judge(replace(case, expected=(others,)), "reference")[0] == "wrong"
+
+
+def test_node_tests_bring_the_results_that_they_expect() -> None:
+    case = next(one for one in node_cases() if one.name == "node test_add_bcast")
+    (feeds,), (expected,) = case.runs, case.expected
+    x, y = (array for array in feeds.values() if array.ndim)
+    np.testing.assert_allclose(expected["sum"], x + y)
 
 
 def test_what_differs_is_said() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_figures import moved_and_least, picture, ratio, summary
+import pytest
+from fusion_figures import left_out, moved_and_least, picture, ratio, summary
 
 import mlirt
 
@@ -29,6 +30,17 @@ def test_what_lies_between_launches_is_moved_twice(tmp_path: Path) -> None:
 
 def test_the_fastest_peer_counts() -> None:
     assert ratio({"ours": 2.0, "eager": 3.0, "compiled": 1.0}) == 0.5
+
+
+@pytest.mark.parametrize("found", [None, object()])
+def test_a_peer_that_is_not_installed_is_named(found: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_spec(name: str) -> object:
+        return found
+
+    monkeypatch.setattr("importlib.util.find_spec", find_spec)
+    lines = left_out()
+    assert len(lines) == (found is None)
+    assert all("onnxruntime is not installed" in line for line in lines)
 
 
 def test_summary_names_the_slowest_first() -> None:
