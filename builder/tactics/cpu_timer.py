@@ -13,7 +13,8 @@ from mlirt.builder.tactics.cpu_compiler import CpuCompiler, cpu_plan_code, with_
 from mlirt.builder.tactics.device_timer import FAILED, MAX_RATIO_TO_BEST, lock_file
 from mlirt.builder.tactics.plan_code import PlanCode
 from mlirt.errors import MlirtError
-from mlirt.runtime.cpu import CpuDevice, CpuProgram
+from mlirt.runtime.cpu import CpuDevice
+from mlirt.runtime.cpu_program import CpuProgram
 from mlirt.runtime.file_lock import locked
 from mlirt.runtime.host_cpu import host_model
 from mlirt.runtime.shape_binding import bind_shapes
