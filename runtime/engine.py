@@ -1,6 +1,5 @@
 """The engine: a plan that is loaded on its device and answers `run`; `load` opens one from a file."""
 
-import logging
 import os
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -8,41 +7,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from threading import get_ident
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from mlirt.atomic_file import Bytes
 from mlirt.errors import InvalidInputError, PlanError, reports_shortage
+from mlirt.runtime.array_formats import ArrayFormats
 from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.current_device import current_ordinal
-from mlirt.runtime.debug_tensors import debug_names, debug_plan
+from mlirt.runtime.debug_tensors import debug_plan
 from mlirt.runtime.decisions import Decision, decisions, is_one_graph
+from mlirt.runtime.described_plan import DescribedPlan
 from mlirt.runtime.device import Device
+from mlirt.runtime.device_of_plan import check_machine, device_of, driver_is_here
 from mlirt.runtime.device_run import has_device_tensors, run_on_device
-from mlirt.runtime.engine_interface import TensorDescription, description_of
-from mlirt.runtime.expressions import to_text
 from mlirt.runtime.fair_queue import FairQueue, QueueUse
 from mlirt.runtime.garbage_collection import rare_collections
-from mlirt.runtime.known_profiles import known_ranges
 from mlirt.runtime.layer_times import Profile
 from mlirt.runtime.lent_memory import Allocator, ContextMemory, memory_of
-from mlirt.runtime.manifest import Tensor
 from mlirt.runtime.notebook_html import engine_html
 from mlirt.runtime.output_arrays import host_output, put_into
-from mlirt.runtime.plan_file import Plan, gpu_here, read_plan
+from mlirt.runtime.plan_file import Plan, read_plan
 from mlirt.runtime.plan_source import PlanFile, large_file
-from mlirt.runtime.plan_variants import refuse
-from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.runtime.python_callers import CALLERS
 from mlirt.runtime.run_state import MAIN, StateView
 from mlirt.runtime.shape_binding import ShapeBinder
 from mlirt.runtime.state_pairs import initial_arrays
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.submitted_runs import RunFuture, SubmittedRuns
-from mlirt.runtime.worker_groups import HasGroups, ThreadChoice, thread_choice
-from mlirt.tensor_formats import layout_of, pack, unpack
+from mlirt.runtime.worker_groups import HasGroups, thread_choice
 
 DebugListener = Callable[[str, np.ndarray], object]
 """What is told name and elements of a debug tensor."""
@@ -60,7 +55,7 @@ class RequestUse:
     """How often a sleeping worker of these groups was woken."""
 
 
-class Engine:
+class Engine(DescribedPlan):
     """A plan on its device. `run` uses a context of its own; make others for other threads."""
 
     @reports_shortage("the engine")
@@ -94,7 +89,7 @@ class Engine:
 
     @cached_property
     def _device(self) -> Device:
-        return _device_for(self.plan, self._spin_ms, self._choice, self._allocator, self._ordinal)
+        return device_of(self.plan, self._spin_ms, self._choice, self._allocator, self._ordinal)
 
     def open_device(self) -> None:
         """Load code and weights now; raises `PlanError` where the device is not here."""
@@ -118,60 +113,14 @@ class Engine:
         """The context that `run` uses."""
         return self.create_execution_context()
 
-    def __repr__(self) -> str:
-        inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
-        return f"<Engine {self.name!r} for {self.target}: {inputs} -> {outputs}>"
-
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return engine_html(self)
 
     @property
-    def name(self) -> str:
-        """The network's name."""
-        return self.plan.manifest.name
-
-    @property
-    def machines(self) -> tuple[str, ...]:
-        """The machines that the plan has code for, where it was built for several; the first is `machine`."""
-        found = self.plan.variants
-        return () if found is None else (found.chosen, *(name for name in found.names if name != found.chosen))
-
-    @property
-    def target(self) -> str:
-        """ "cpu" or "cuda"."""
-        return self.plan.manifest.target.kind
-
-    @property
     def streams(self) -> int:
         """How many runs may go on at once."""
         return self._contexts.count
-
-    @property
-    def inputs(self) -> tuple[TensorDescription, ...]:
-        """The inputs in the order of the network."""
-        manifest = self.plan.manifest
-        kept = {pair.input for pair in manifest.state}
-        return tuple(description_of(one) for number, one in enumerate(manifest.given_inputs) if number not in kept)
-
-    @property
-    def outputs(self) -> tuple[TensorDescription, ...]:
-        """The outputs in the order of the network."""
-        kept = {pair.output for pair in self.plan.manifest.state}
-        return tuple(description_of(one) for number, one in enumerate(self.plan.manifest.outputs) if number not in kept)
-
-    @property
-    def states(self) -> tuple[tuple[TensorDescription, str], ...]:
-        """The inputs that the engine keeps from run to run, each with the output of the run before that it is."""
-        manifest = self.plan.manifest
-        return tuple(
-            (description_of(manifest.inputs[pair.input]), manifest.outputs[pair.output].name) for pair in manifest.state
-        )
-
-    @property
-    def debug_tensors(self) -> tuple[str, ...]:
-        """The inner tensors that a second engine computes beside this one (`compile(debug=..)`)."""
-        return debug_names(self.plan)
 
     @cached_property
     def _beside(self) -> "Engine":
@@ -194,23 +143,6 @@ class Engine:
         if listener is not None:
             _ = self._beside
         self._listener = listener
-
-    @property
-    def profiles(self) -> tuple[Mapping[str, ShapeRange], ...]:
-        """The optimization profiles by input: a run's shapes are within one of them, where there are any."""
-        return known_ranges(self.plan.manifest)
-
-    @property
-    def layers(self) -> tuple[Mapping[str, object], ...]:
-        """What the builder made of the network, one record per layer (name, family, inputs, outputs, kernel)."""
-        return self.plan.manifest.layers
-
-    @property
-    def pipeline(self) -> str:
-        """The passes of each phase, a line each, where the engine was built with others than usual; else nothing."""
-        record = self.plan.manifest.info.get("pipeline")
-        lines = cast("Mapping[str, object]", record).get("text") if isinstance(record, Mapping) else None
-        return "\n".join(map(str, cast("list[object]", lines))) if isinstance(lines, list) else ""
 
     def host_array(self, shape: Sequence[int], dtype: np.dtype[np.generic]) -> np.ndarray:
         """An uninitialised array for an input, in the host's memory from which a run gets it soonest.
@@ -378,7 +310,7 @@ class Engine:
             if not self._has_formats:
                 return {**context.run(feeds, arrays, stop=stop, sequence=sequence), **outputs}
             found = context.run(self.packed(feeds), stop=stop, sequence=sequence)
-            return put_into(outputs, self._unpacked(found))
+            return put_into(outputs, self._formats.unpacked(found))
         finally:
             contexts.give_back(context)
 
@@ -437,7 +369,7 @@ class Engine:
         names = [tensor.name for tensor in self.inputs]
         packed = self.packed(dict(zip(names, arrays, strict=False)))
         found = self.context.run_positional(*packed.values(), *arrays[len(packed) :])
-        return list(self._unpacked(dict(zip((one.name for one in self.outputs), found, strict=True))).values())
+        return list(self._formats.unpacked(dict(zip((one.name for one in self.outputs), found, strict=True))).values())
 
     def profile(self, feeds: Mapping[str, np.ndarray], *, runs: int = 1) -> Profile:
         """(layer, milliseconds) of every launch, each run alone: the median of so many `runs`.
@@ -450,21 +382,16 @@ class Engine:
         return Profile([self.context.profile(packed) for _ in range(runs)], self.layers)
 
     @cached_property
-    def _has_formats(self) -> bool:
-        manifest = self.plan.manifest
-        return any(one.logical is not None for one in (*manifest.inputs, *manifest.outputs))
+    def _formats(self) -> ArrayFormats:
+        return ArrayFormats(self.plan.manifest)
+
+    @cached_property
+    def _has_formats(self) -> bool:  # asked in each run, so that it is kept here
+        return self._formats.are_any
 
     def packed(self, feeds: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """The inputs as a context takes them: in the formats that the engine was built for."""
-        if not self._has_formats:
-            return feeds
-        formats = {tensor.name: tensor for tensor in self.plan.manifest.inputs}
-        return {name: _packed(formats[name], array) if name in formats else array for name, array in feeds.items()}
-
-    def _unpacked(self, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        if not self._has_formats:
-            return found
-        return {one.name: _unpacked(one, found[one.name]) for one in self.plan.manifest.outputs if one.name in found}
+        return self._formats.packed(feeds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan file at once or not at all."""
@@ -533,8 +460,8 @@ def load(
     memory = None if allocator is None else memory_of(allocator)
     with rare_collections():
         plan = read_plan(source, check_weights=check_weights)
-        _check_machine(plan)
-        waits = plan.manifest.target.kind == "cuda" and not _driver_is_here()
+        check_machine(plan)
+        waits = plan.manifest.target.kind == "cuda" and not driver_is_here()
         return Engine(
             plan,
             spin_ms,
@@ -545,27 +472,6 @@ def load(
             allocator=allocator,
             memory=memory,
         )
-
-
-def _check_machine(plan: Plan) -> None:
-    """Say which plan of several was chosen; raise PlanError where none of them runs here."""
-    if plan.variants is None:
-        return
-    found = plan.variants
-    chosen = next(one for one in found.machines if one.name == found.chosen)
-    if chosen.rank_here(gpu_here) is None and (chosen.kind == "cpu" or _driver_is_here()):
-        raise refuse(found.machines, gpu_here)
-    logging.getLogger("mlirt").info("mlirt: the plan has code for %s: %s", ", ".join(found.names), found.chosen)
-
-
-def _driver_is_here() -> bool:
-    from mlirt.runtime.cuda_driver import open_driver
-
-    try:
-        open_driver()
-    except PlanError:
-        return False
-    return True
 
 
 def _opened(
@@ -590,35 +496,3 @@ def _context_of(
 ) -> ExecutionContext:
     initial = initial_arrays(plan.manifest, plan.sections)
     return ExecutionContext(plan.manifest, device.session(memory), shape_cache_mb, binder, initial)
-
-
-def _device_for(
-    plan: Plan, spin_ms: float | None, choice: ThreadChoice, allocator: Allocator | None, ordinal: int
-) -> Device:
-    if plan.manifest.target.kind == "cuda":
-        from mlirt.runtime.cuda import CudaDevice
-
-        return CudaDevice(plan, allocator=allocator, ordinal=ordinal)
-    from mlirt.runtime.cpu import CpuDevice
-
-    return CpuDevice(plan, spin_ms, choice, allocator)
-
-
-def _packed(tensor: Tensor, array: np.ndarray) -> np.ndarray:
-    layout = layout_of(tensor.format)
-    if layout is None:
-        return array
-    count, axis = len(tensor.known_shape), layout.axis(len(tensor.known_shape))
-    if array.ndim != count or array.shape[axis] != tensor.known_shape[axis]:
-        expected = ", ".join(to_text(dim) for dim in tensor.known_shape)
-        raise InvalidInputError(f"input {tensor.name!r}: expected shape ({expected}), got {array.shape}")
-    return pack(array, tensor.format)
-
-
-def _unpacked(tensor: Tensor, array: np.ndarray) -> np.ndarray:
-    layout = layout_of(tensor.format)
-    if layout is None:
-        return array
-    channels = tensor.known_shape[layout.axis(len(tensor.known_shape))]
-    assert isinstance(channels, int)
-    return unpack(array, tensor.format, channels)
