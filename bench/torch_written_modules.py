@@ -14,6 +14,26 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch_module_cases import BATCH, SEQUENCE, SIGNAL, Inputs, ModuleCase, channels, features, image, several, tokens
+from torch_written_functions import (
+    attention,
+    condition,
+    counted,
+    distances,
+    einsums,
+    functions,
+    in_order,
+    indexed,
+    interpolated,
+    last_of,
+    looped,
+    padded,
+    pooled,
+    sampled,
+    statistics,
+    triangles,
+    typed,
+    windows,
+)
 
 
 class Written(nn.Module):
@@ -139,192 +159,6 @@ class InPlace(nn.Module):
         return y.relu_()
 
 
-def _attention(module: Any, x: Any, mask: Any) -> Any:
-    return module(x, x, x, key_padding_mask=~mask, average_attn_weights=False)
-
-
-def _pooled(x: Any, mask: Any) -> Any:
-    weights = mask.unsqueeze(-1).to(x.dtype)
-    return (x * weights).sum(1) / weights.sum(1).clamp(min=1e-6), x.masked_fill(~mask.unsqueeze(-1), -1e9).amax(1)
-
-
-def _last_of(x: Any, mask: Any) -> Any:
-    last = mask.long().cumsum(1).argmax(1)
-    return x[torch.arange(x.shape[0]), last], x.gather(1, last.view(-1, 1, 1).expand(-1, 1, x.shape[2]))
-
-
-def _condition(x: Any) -> Any:
-    return torch.cond(x.sum() > 0, lambda x: x * 2 + 1, lambda x: x - 1, (x,))
-
-
-def _windows(x: Any) -> Any:
-    batch, count, height, width = x.shape
-    y = x.reshape(batch, count, height // 4, 4, width // 4, 4).permute(0, 2, 4, 3, 5, 1)
-    y = torch.roll(y.reshape(batch, -1, 16, count), (1, -2), (1, 2))
-    return y.flatten(2).unflatten(-1, (4, -1)).movedim(1, 2)
-
-
-def _statistics(x: Any) -> Any:
-    return {
-        "std": x.std(1, correction=0),
-        "var_mean": torch.var_mean(x, dim=(0, 2), keepdim=True),
-        "norm": x.norm(p=2, dim=-1),
-        "logsumexp": x.logsumexp((1, 2)),
-        "median": x.median(-1).values,
-        "prod": x[..., :3].prod(-1),
-        "any": (x > 2).any(1),
-        "argmin": x.argmin(1),
-    }
-
-
-def _einsums(x: Any, y: Any) -> Any:
-    scores = torch.einsum("bnd,bmd->bnm", x, y)
-    return (
-        torch.einsum("bnm,bmd->bdn", scores, y),
-        torch.einsum("...d,...d->...", x, x),
-        torch.tensordot(x, x[0], ([2], [1])),
-    )
-
-
-def _sampled(x: Any) -> Any:
-    theta = torch.tensor([[[0.9, 0.2, 0.1], [-0.1, 1.1, 0.0]]]).expand(x.shape[0], -1, -1)
-    grid = F.affine_grid(theta, [x.shape[0], x.shape[1], 5, 6], align_corners=False)
-    return F.grid_sample(x, grid, padding_mode="border", align_corners=False), F.grid_sample(
-        x, grid, "nearest", "reflection", True
-    )
-
-
-def _interpolated(x: Any) -> Any:
-    return (
-        F.interpolate(x, scale_factor=2, mode="nearest"),
-        F.interpolate(x, size=(5, 7), mode="bilinear", align_corners=True),
-        F.interpolate(x, size=(5, 7), mode="bicubic"),
-        F.interpolate(x, size=(4, 3), mode="area"),
-        F.interpolate(x, size=(9, 5), mode="nearest-exact"),
-        F.interpolate(x, size=(4, 3), mode="bilinear", antialias=True),
-    )
-
-
-def _counted(x: Any) -> Any:
-    return (
-        F.one_hot(x, 7),
-        torch.zeros(x.shape[0], 7).scatter_add(1, x, torch.ones(x.shape)),
-        x.cumsum(1),
-        x.bitwise_and(3) << 1,
-    )
-
-
-def _indexed(x: Any, places: Any) -> Any:
-    rows = torch.arange(x.shape[0]).unsqueeze(1)
-    y = torch.zeros_like(x).index_put((rows, places % x.shape[1]), x, accumulate=True)
-    z = x.clone()
-    z[:, places[0] % x.shape[1]] = 1.0
-    return y, z, x.take_along_dim((places % x.shape[1]).unsqueeze(-1), 1), x.index_select(2, torch.tensor([2, 0, 2]))
-
-
-def _typed(x: Any, mask: Any) -> Any:
-    y = torch.where(mask, x, -x)
-    return (
-        y // 3,
-        y % 3,
-        torch.true_divide(y, 4),
-        mask ^ (x > 2),
-        mask.sum(1),
-        y.float().to(torch.int32),
-        (y * 0.5).round().int(),
-        ~mask,
-    )
-
-
-def _looped(x: Any) -> Any:
-    state = torch.zeros(x.shape[0], x.shape[2])
-    found: list[Any] = []
-    for step in range(5):
-        state = 0.8 * state + 0.2 * x[:, step].tanh()
-        found.append(state)
-    return torch.stack(found, 1), state
-
-
-def _sorted(x: Any) -> Any:
-    values, order = x.sort(dim=1, descending=True, stable=True)
-    return (
-        values,
-        order,
-        x.topk(3, 1, largest=False),
-        x.kthvalue(2, 1),
-        torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x),
-        torch.bucketize(x, torch.tensor([-0.5, 0.5])),
-    )
-
-
-def _padded(x: Any) -> Any:
-    return (
-        F.pad(x, (1, 2), "reflect"),
-        F.pad(x, (2, -1), value=3.0),
-        F.pad(x, (3, 1), "circular"),
-        F.pad(x, (1, 0, 2, 1), "constant"),
-        x.unfold(2, 4, 2),
-        F.pad(x, (2, 2), "replicate"),
-        x.diff(dim=2),
-        x.flip(1, 2),
-        x.tile(1, 2, 1),
-        x.repeat_interleave(2, 1),
-    )
-
-
-def _distances(x: Any, y: Any) -> Any:
-    return (
-        torch.cdist(x, y),
-        F.cosine_similarity(x, y, -1),
-        F.normalize(x, dim=-1, p=1.0),
-        F.kl_div(x.log_softmax(-1), y.softmax(-1), reduction="none"),
-        torch.cross(x[..., :3], y[..., :3], dim=-1),
-    )
-
-
-def _triangles(x: Any) -> Any:
-    scores = x @ x.transpose(1, 2)
-    return (
-        scores.tril(-1),
-        scores.triu(1).diagonal(1, 1, 2),
-        torch.tril_indices(4, 4),
-        torch.eye(5)[:3],
-        torch.meshgrid(torch.arange(3), torch.arange(4), indexing="ij"),
-        scores.trace() if scores.dim() == 2 else scores.diagonal(dim1=1, dim2=2).sum(-1),
-    )
-
-
-def _functions(x: Any) -> Any:
-    return torch.stack(
-        [
-            x.erf(),
-            x.abs().log1p(),
-            x.expm1(),
-            x.atan2(x + 1),
-            x.sinc(),
-            torch.special.i0(x.clamp(-3, 3)),
-            x.abs().lgamma(),
-            torch.logaddexp(x, -x),
-            x.hypot(x * 2),
-            x.frac(),
-            x.sgn(),
-            torch.xlogy(x.abs(), x.abs() + 1),
-            x.nan_to_num(),
-            x.lerp(-x, 0.3),
-            torch.addcmul(x, x, x, value=0.5),
-            x.copysign(-x.abs()),
-            x.fmod(0.7),
-            x.remainder(-0.7),
-            x.logit(0.3),
-            torch.special.ndtri(x.sigmoid()),
-            x.heaviside(x * 0),
-            x.rad2deg(),
-            x.float_power(2).float(),
-        ],
-        0,
-    )
-
-
 def written() -> list[ModuleCase]:
     """Modules of this file, and layers of torch.nn with seldom options."""
     case = ModuleCase
@@ -343,7 +177,7 @@ def written() -> list[ModuleCase]:
         case(
             "attention with padding",
             lambda: Written(
-                _attention, nn.MultiheadAttention(8, 2, batch_first=True, add_bias_kv=True, add_zero_attn=True)
+                attention, nn.MultiheadAttention(8, 2, batch_first=True, add_bias_kv=True, add_zero_attn=True)
             ),
             several(features(8), masks()),
             SEQUENCE * 2,
@@ -380,17 +214,17 @@ def written() -> list[ModuleCase]:
             features(8),
             SEQUENCE,
         ),
-        case("pooled by mask", lambda: Written(_pooled), several(features(6), masks()), SEQUENCE * 2),
-        case("last of mask", lambda: Written(_last_of), several(features(6), masks()), SEQUENCE * 2),
-        case("condition", lambda: Written(_condition), features(6), SEQUENCE),
-        case("windows", lambda: Written(_windows), image(8, 4), BATCH),
-        case("statistics", lambda: Written(_statistics), features(6), SEQUENCE),
-        case("einsums", lambda: Written(_einsums), several(features(6), features(6)), SEQUENCE * 2),
-        case("sampled", lambda: Written(_sampled), image(8), BATCH),
-        case("interpolated", lambda: Written(_interpolated), image(8), BATCH),
-        case("counted", lambda: Written(_counted), integers(0, 7), SEQUENCE),
-        case("indexed", lambda: Written(_indexed), several(features(6), integers(0, 1000)), SEQUENCE * 2),
-        case("typed", lambda: Written(_typed), several(integers(-9, 9), masks()), SEQUENCE * 2),
+        case("pooled by mask", lambda: Written(pooled), several(features(6), masks()), SEQUENCE * 2),
+        case("last of mask", lambda: Written(last_of), several(features(6), masks()), SEQUENCE * 2),
+        case("condition", lambda: Written(condition), features(6), SEQUENCE),
+        case("windows", lambda: Written(windows), image(8, 4), BATCH),
+        case("statistics", lambda: Written(statistics), features(6), SEQUENCE),
+        case("einsums", lambda: Written(einsums), several(features(6), features(6)), SEQUENCE * 2),
+        case("sampled", lambda: Written(sampled), image(8), BATCH),
+        case("interpolated", lambda: Written(interpolated), image(8), BATCH),
+        case("counted", lambda: Written(counted), integers(0, 7), SEQUENCE),
+        case("indexed", lambda: Written(indexed), several(features(6), integers(0, 1000)), SEQUENCE * 2),
+        case("typed", lambda: Written(typed), several(integers(-9, 9), masks()), SEQUENCE * 2),
         case(
             "bfloat16",
             lambda: Written(lambda a, x: a(x), nn.Linear(6, 5).bfloat16()),
@@ -404,12 +238,12 @@ def written() -> list[ModuleCase]:
             SEQUENCE,
         ),
         case("double", lambda: Written(lambda x: x.double().cumsum(1).exp().clamp(max=5)), features(6), SEQUENCE),
-        case("looped", lambda: Written(_looped), features(6), SEQUENCE),
-        case("sorted", lambda: Written(_sorted), features(6), SEQUENCE),
-        case("padded", lambda: Written(_padded), channels(4), SIGNAL),
-        case("distances", lambda: Written(_distances), pair, SEQUENCE * 2),
-        case("triangles", lambda: Written(_triangles), features(6), SEQUENCE),
-        case("functions", lambda: Written(_functions), features(6), SEQUENCE),
+        case("looped", lambda: Written(looped), features(6), SEQUENCE),
+        case("sorted", lambda: Written(in_order), features(6), SEQUENCE),
+        case("padded", lambda: Written(padded), channels(4), SIGNAL),
+        case("distances", lambda: Written(distances), pair, SEQUENCE * 2),
+        case("triangles", lambda: Written(triangles), features(6), SEQUENCE),
+        case("functions", lambda: Written(functions), features(6), SEQUENCE),
         case(
             "cumulative",
             lambda: Written(lambda x: (x.cumsum(1), x.cumprod(2), x.cummax(1), x.logcumsumexp(1))),
