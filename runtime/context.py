@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
@@ -15,11 +14,12 @@ import numpy as np
 from mlirt.errors import InvalidInputError, MlirtError, PlanError, out_of_memory, reports_shortage
 from mlirt.runtime.bound_run import BoundRun
 from mlirt.runtime.data_types import numpy_dtype
-from mlirt.runtime.device import DeviceTensor, Program, RunTimes, Session
+from mlirt.runtime.device import DeviceTensor, Program, Session
 from mlirt.runtime.expressions import evaluate
 from mlirt.runtime.growing_run import GrowingRun, Growth, have_grown
-from mlirt.runtime.input_arrays import checked_array, checked_input
 from mlirt.runtime.manifest import Manifest
+from mlirt.runtime.measured_runs import MeasuredRuns
+from mlirt.runtime.named_inputs import NamedInputs
 from mlirt.runtime.output_arrays import Kind, check_outputs, put_into
 from mlirt.runtime.program import Requirement, SizeCheck, steps
 from mlirt.runtime.program_cache import ProgramCache, ShapeCacheUse, shape_cache_bytes
@@ -30,14 +30,11 @@ from mlirt.runtime.short_run import ShortRun
 from mlirt.runtime.stop_request import StopRequest
 from mlirt.runtime.symbol_values import GUESS, Shape, refined_sizes
 
-LayerAround = Callable[[str], AbstractContextManager[object]]
-"""What surrounds the launches of a layer."""
-
 # How often a run is made again before a size counts as one that changes while the network runs.
 _TRIES_PER_SIZE = 4
 
 
-class ExecutionContext:
+class ExecutionContext(MeasuredRuns):
     """Runs an engine: contexts may run from several threads at once, one context runs one call at a time."""
 
     def __init__(
@@ -55,9 +52,8 @@ class ExecutionContext:
         given = manifest.given_inputs
         self._given_count = len(given)
         self._state = RunState(manifest, initial or {}) if manifest.state else None
-        states = {} if self._state is None else self._state.pairs
-        self._expected = [(one.name, numpy_dtype(one.dtype)) for one in given if one.name not in states]
-        self._input_names = [name for name, _ in self._expected]
+        self._inputs = NamedInputs(manifest, self._state)
+        self._input_names = self._inputs.names
         self._counts_runs = len(given) < len(manifest.inputs)
         self.runs = 0
         """Those that did not fail: what a network with random numbers draws the next ones by."""
@@ -273,41 +269,12 @@ class ExecutionContext:
         with self._lock:
             return self._program_of(tuple(shapes), timed=False).output_shapes
 
-    @reports_shortage("the run")
-    def run_timed(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], RunTimes]:
-        """Run once and say when each stage began and ended."""
-        with self._lock:
-            arrays = self._checked(feeds) + self._run_number()
-            program = self._program_for(arrays)
-            start = _now()
-            program.upload(arrays)
-            uploaded = _now()
-            program.execute()
-            executed = _now()
-            names = self._downloaded(program, MAIN)
-            end = _now()
-            device = program.device_times()
-            self.runs += 1
-        if device is None:
-            return names, RunTimes(start, uploaded, start, uploaded, uploaded, executed, executed, end)
-        return names, RunTimes(start, executed, *(start + moment for moment in device))
-
     def run_resident(self, feeds: Mapping[str, np.ndarray]) -> ResidentRun:
         """Upload once; the returned object repeats the kernels alone (for measuring without data transfers).
 
         All its runs are one that is not counted: random numbers are those of the next run.
         """
         return ResidentRun(self.uploaded(feeds)[0], self)
-
-    @reports_shortage("the run")
-    def uploaded(self, feeds: Mapping[str, np.ndarray]) -> tuple[Program, list[np.ndarray]]:
-        """The program of a run that keeps times, with its inputs uploaded, and what can be uploaded again."""
-        arrays = self._checked(feeds)
-        with self._lock:
-            arrays += self._run_number()
-            program = self._program_for(arrays)
-            program.upload(arrays)
-        return program, arrays
 
     @property
     def can_run_ahead(self) -> bool:
@@ -316,37 +283,9 @@ class ExecutionContext:
         """
         return self._manifest.target.kind == "cuda" and self._state is None and not self._checks
 
-    @reports_shortage("the run")
-    def profile(self, feeds: Mapping[str, np.ndarray]) -> list[tuple[str, float]]:
-        """(layer, milliseconds) of every launch, each run alone; there are no outputs, and the run is not counted."""
-        arrays = self._checked(feeds)
-        with self._lock:
-            arrays += self._run_number()
-            program = self._program_for(arrays)
-            program.upload(arrays)
-            times = program.profile()
-        return [(launch.layer, ms) for launch, ms in zip(self._manifest.launches, times, strict=True)]
-
     def others_have_used_the_memory(self) -> None:
         """The next run finds nothing in its memory as it was left: it is the caller's, who may share it."""
         self._session.tenant = None
-
-    @reports_shortage("the run")
-    def run_launch_by_launch(self, feeds: Mapping[str, np.ndarray], around: LayerAround) -> dict[str, np.ndarray]:
-        """The outputs; every launch is run alone, and waited for, inside of what `around` gives for its layer.
-
-        Where data decide about shapes, or conditions may refuse the inputs, a run that finds them out comes first.
-        """
-        arrays = self._checked(feeds)
-        launches = self._manifest.launches
-        with self._lock:
-            arrays += self._run_number()
-            program = self._program_for(arrays)
-            program.upload(arrays)
-            program.profile(lambda index: around(launches[index].layer))
-            found = self._downloaded(program, MAIN)
-            self.runs += 1
-        return found
 
     def set_input_consumed_event(self, event: int | None) -> bool:
         """Record a CUDA event (its handle) in each run once the inputs may be changed again; None records none.
@@ -470,48 +409,11 @@ class ExecutionContext:
 
     def _checked(self, feeds: Mapping[str, np.ndarray], sequence: str = MAIN) -> list[np.ndarray]:
         """The inputs of a run in the order of the plan, those that are states from the sequence."""
-        state = self._state
-        if state is None:
-            return self._checked_given(feeds)
-        own = {name: array for name, array in feeds.items() if name not in state.pairs}
-        given = dict(zip(self._input_names, self._checked_given(own), strict=True))
-        for name in feeds.keys() - own.keys():
-            dtype = numpy_dtype(self._manifest.given_inputs[state.pairs[name].input].dtype)
-            given[name] = checked_array(name, feeds[name], dtype)
-        return state.merged(given, sequence)
-
-    def _checked_given(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        try:
-            if len(feeds) == len(self._expected):
-                return self._in_order(feeds)
-        except (KeyError, TypeError, IndexError):
-            pass  # no mapping, or other names
-        self._complain_about_names(feeds)
-        return self._in_order(feeds)
-
-    def _in_order(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        is_joined = self._manifest.target.kind == "cuda" and self._state is None
-        found = [checked_input(name, feeds[name], dtype, is_joined=is_joined) for name, dtype in self._expected]
-        return cast("list[np.ndarray]", found)  # `CudaProgram.upload` alone reads more of them than shape and type
+        return self._inputs.checked(feeds, sequence)
 
     def _run_number(self) -> list[np.ndarray]:
         """The input that no caller gives, of networks that have one. A run that fails leaves its number to the next."""
         return [np.array(self.runs)] if self._counts_runs else []
-
-    def _complain_about_names(self, feeds: Mapping[str, np.ndarray]) -> None:
-        try:
-            names = set(feeds)
-        except TypeError as error:
-            kind = type(feeds).__name__
-            example = f"{{{self._input_names[0]!r}: array}}" if self._input_names else "{}"
-            raise InvalidInputError(f"expected the inputs by name, such as {example}, got {kind}") from error
-        known = ", ".join(map(repr, self._input_names)) or "none"
-        for name in self._input_names:
-            if name not in names:
-                raise InvalidInputError(f"input {name!r} is missing; the engine's inputs are {known}")
-        for name in feeds:
-            if name not in self._input_names:
-                raise InvalidInputError(f"the engine has no input {name!r}; its inputs are {known}")
 
     def _program(self, arrays: Sequence[np.ndarray], timed: bool = True) -> Program:
         shapes = self._shapes_of(arrays)
@@ -538,7 +440,7 @@ class ExecutionContext:
                 context._programs.get((shapes, ()))
                 context._last, context.short = (shapes, program), short
 
-        return ShortRun(self._expected, self._output_names, cut, self._lock, takes_over)
+        return ShortRun(self._inputs.expected, self._output_names, cut, self._lock, takes_over)
 
     def _program_of(self, shapes: tuple[Shape, ...], timed: bool) -> Program:
         key = (shapes, tuple(self._sizes.values()))
@@ -592,7 +494,3 @@ def _free_after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_after_fork)
-
-
-def _now() -> float:
-    return time.perf_counter() * 1e3
