@@ -6,11 +6,14 @@ before CUDA 12.4 lack the calls; there the host decides.
 
 import ctypes
 from collections.abc import Callable, Collection, Sequence
-from ctypes import POINTER, byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, addressof, byref, c_int, c_int32, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlirt.runtime.program import Branch, Loop, Place, Program, Step, parts
+
+if TYPE_CHECKING:
+    from mlirt.runtime.driver_interface import Driver
 
 Handle = int
 # Puts something on a stream.
@@ -45,6 +48,14 @@ def is_device_only(step: Step, hosted: Collection[int] = ()) -> bool:
     if isinstance(step, int):
         return step not in hosted
     return isinstance(step, Branch | Loop) and all(is_device_only(one, hosted) for part in parts(step) for one in part)
+
+
+def setting(driver: "Driver", function: Handle, condition: Handle, address: int, holds: bool) -> Queue:
+    """What launches the kernel `function`, which sets a condition to whether the byte at an address is not 0, or is."""
+    values = [c_uint64(condition), c_uint64(address), c_int32(holds)]
+    pointers = (c_void_p * len(values))(*[addressof(value) for value in values])
+    alive = (pointers, values)  # as long as somebody may put the kernel on a stream
+    return lambda stream: driver.launch(function, (1, 1, 1), (32, 1, 1), 0, stream, alive[0])
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """One set of shapes on a CUDA device: frozen arguments, the captured graph, and the runs of it."""
 
-import ctypes
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +10,7 @@ import numpy as np
 from mlirt.errors import InvalidInputError
 from mlirt.runtime.bound_launch import Address
 from mlirt.runtime.caller_memory import CallerGraphs, CallerMemory, Placed
-from mlirt.runtime.conditional_graphs import DeviceGraph
+from mlirt.runtime.conditional_graphs import DeviceGraph, Queue, setting
 from mlirt.runtime.cuda_control import HostDecisions, RunStretch, is_straight, stretches
 from mlirt.runtime.cuda_graph import capture, queue_in_lanes
 from mlirt.runtime.cuda_memory import DeviceBlock, DeviceState, PinnedBlock
@@ -161,22 +160,18 @@ class CudaProgram:
 
     def _deciding_graph(self, stretch: Program) -> Handle:
         """A graph whose branches and loops the device decides about."""
-        session, driver, bases, places = self._session, self._driver, self._bases, self._binding.places
+        session, driver, places = self._session, self._driver, self._binding.places
         function, maker = session.device.setter, driver.conditional_graphs()
         assert function is not None
         assert maker is not None
         queues = {launch.index: queue for launch, queue in self._launches.queues}
 
-        def queue(index: int) -> Callable[[Handle], None] | None:
+        def queue(index: int) -> Queue | None:
             launch = queues.get(index)
             return None if launch is None else lambda stream: launch(stream, follows=False)
 
-        def setter(condition: Handle, place: Place, holds: bool) -> Callable[[Handle], None]:
-            address = bases[places[place].root] + places[place].offset
-            values = [ctypes.c_uint64(condition), ctypes.c_uint64(address), ctypes.c_int32(holds)]
-            pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-            alive = (pointers, values)  # as long as somebody may put the kernel on a stream
-            return lambda stream: driver.launch(function, (1, 1, 1), (32, 1, 1), 0, stream, alive[0])
+        def setter(condition: Handle, place: Place, holds: bool) -> Queue:
+            return setting(driver, function, condition, self._address(places[place]), holds)
 
         return DeviceGraph(maker, session.stream, queue, setter).build(stretch)
 
@@ -431,11 +426,8 @@ class CudaProgram:
     def outputs_in_place(self) -> list[DeviceTensor]:
         """The outputs of the last run where the kernels wrote them, once they have."""
         self.wait()
-        shapes = [tuple(map(int, shape)) for shape in self.output_shapes]
-        return [
-            DeviceTensor(self._address(place), shape)
-            for place, shape in zip(self._binding.outputs, shapes, strict=True)
-        ]
+        outputs = zip(self._binding.outputs, self.output_shapes, strict=True)
+        return [DeviceTensor(self._address(place), tuple(map(int, shape))) for place, shape in outputs]
 
     @on_its_device
     def wait(self) -> None:
