@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
 
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.kernel.simt import ThreadIdOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.attention.cuda.flash_blocks import (
+    Heads,
     fits_narrow,
     has_one_element,
     heads_of,
@@ -24,7 +24,8 @@ from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, shapes_for
 from mlirt.kernels.attention.cuda.flash_tiles import FlashTiles, loader
 from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
-from mlirt.kernels.lib.language import build, value_of
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.simt_words import thread_id
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -44,29 +45,32 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
     shape = next((shape for shape in _shapes(op, lowering) if shape.name == lowering.choice(op)), None)
     if shape is None:
         return False
-    heads, element = heads_of(op, lowering), element_of(op.query.type)
-    depth, columns = heads.queries.width, heads.values.width
     k = lowering.kernel("attention")
-    thread = k.value(ThreadIdOp())
-    thread.name_hint = "thread"
-    tile, batch = build(k, place_of, op, shape)
-    tiles = FlashTiles.allocate(k, element, shape, depth, columns)
-    flash = FlashKernel(k, shape, element, depth, columns, tiles, thread, bool(op.zero_masked.value.data))
-    loaders = Loaders(
-        loader(k, heads.queries, tiles.queries, batch, thread, shape, lowering),
-        loader(k, heads.keys, tiles.keys, batch, thread, shape, lowering),
-        loader(k, heads.values, tiles.values, batch, thread, shape, lowering),
-    )
-    first = k.mul(tile, shape.queries)
-    first.name_hint = "first_query"
-    thread_query = k.add(k.add(first, flash.first_row), k.div(flash.lane, 4))
-    scores = FlashScores(k, op, shape, heads.walks.extras, batch, thread_query, flash.lane)
-    results = build(k, flash.results, loaders, tile, build(k, range_of, op, shape, value_of(first)), scores)
-    build(k, ResultWriter(flash, op, heads.walks.out, lowering).write, results, first, batch, thread)
+    build(k, _attend, op, shape, heads_of(op, lowering), lowering)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[ceil_div(op.queries, shape.queries) * product(op.batch), 1, 1], block=[shape.threads])
     return True
+
+
+@kernel
+def _attend(op: AttentionOp, shape: FlashShape, heads: Heads, lowering: Lowering) -> None:
+    """The attention of a block's queries."""
+    element, depth, columns = element_of(op.query.type), heads.queries.width, heads.values.width
+    thread = thread_id()
+    tile, batch = place_of(op, shape)
+    tiles = FlashTiles.allocate(element, shape, depth, columns)
+    flash = FlashKernel(shape, element, depth, columns, tiles, thread, bool(op.zero_masked.value.data))
+    loaders = Loaders(
+        loader(heads.queries, tiles.queries, batch, thread, shape, lowering),
+        loader(heads.keys, tiles.keys, batch, thread, shape, lowering),
+        loader(heads.values, tiles.values, batch, thread, shape, lowering),
+    )
+    first_query = tile * shape.queries
+    thread_query = first_query + flash.first_row + flash.lane // 4
+    scores = FlashScores(op, shape, heads.walks.extras, batch, thread_query, flash.lane)
+    results = flash.results(loaders, tile, range_of(op, shape, first_query), scores)
+    ResultWriter(flash, op, heads.walks.out, lowering).write(results, first_query, batch, thread)
 
 
 def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[FlashShape]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import element_of
@@ -63,7 +61,7 @@ def heads_of(op: AttentionOp, lowering: Lowering) -> Heads:
 
 
 @kernel
-def place_of(op: AttentionOp, shape: QueryTile) -> tuple[Value, list[SSAValue]]:
+def place_of(op: AttentionOp, shape: QueryTile) -> tuple[Value, list[Value]]:
     """The tile of queries and the batch entry of a block: tiles of one head after each other, as they share its keys.
 
     With causal attention long tiles come first, those of a few heads, so that no block is left alone in the end.
@@ -77,7 +75,7 @@ def place_of(op: AttentionOp, shape: QueryTile) -> tuple[Value, list[SSAValue]]:
         within = block % group
         tile = count - 1 - within // together
         head = block // group * together + within % together
-    indices: list[SSAValue] = []
+    indices = list[Value]()
     for size in reversed(op.batch):
         indices = [head % extent(size), *indices]
         head = head // extent(size)

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.kernel.accumulators import PackAccumulatorsOp
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape
 from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
 from mlirt.kernels.attention.cuda.flash_tiles import STAGES, FlashTiles
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
@@ -36,23 +35,27 @@ class Loaders:
 
 
 class FlashKernel(FlashSoftmax):
-    """Appends the code to a kernel; `depth` and `columns` are those of a head."""
+    """`depth` and `columns` are those of a head."""
 
     def __init__(
         self,
-        k: KernelBuilder,
         shape: FlashShape,
         element: Attribute,
         depth: int,
         columns: int,
         tiles: FlashTiles,
-        thread: SSAValue,
+        thread: Value,
         zero_masked: bool,
     ) -> None:
-        super().__init__(k, shape, element, thread, zero_masked)
+        super().__init__(shape, element, thread, zero_masked)
         self.flash_shape, self.tiles = shape, tiles
         self.depth_steps, self.column_steps = -(-depth // _STEP), -(-columns // _STEP)
-        self.line8, self.matrix = k.rem(self.lane, 8), k.div(self.lane, 8)
+        self.line8, self.matrix = self._matrix()
+
+    @kernel
+    def _matrix(self) -> tuple[Value, Value]:
+        """The line that a lane gives to a matrix of 8 lines, and the number of that matrix."""
+        return self.lane % 8, self.lane // 8
 
     @kernel
     def results(self, loaders: Loaders, block_tile: Value, tiles: Range, scores: FlashScores) -> Value:
@@ -93,7 +96,7 @@ class FlashKernel(FlashSoftmax):
         """The fragments of the warp's queries, one for each step along the depth."""
         tile = self.tiles.queries
         row = self.first_row + self.matrix % 2 * 8 + self.line8
-        at = tile.at(self.k, 0, row, self.matrix // 2 * 8)
+        at = tile.at(0, row, self.matrix // 2 * 8)
         starts = [at + _STEP * step for step in static_range(self.depth_steps)]
         return [load_matrix(tile.buffer, start, self.shape.warp_rows, 16 * tile.pitch) for start in starts]
 
@@ -101,7 +104,7 @@ class FlashKernel(FlashSoftmax):
     def _products(self, queries: Sequence[Value], stage: Value) -> Value:
         """Queries times keys."""
         tile, shape, columns = self.tiles.keys, self.flash_shape, self.flash_shape.keys // 8
-        at = tile.at(self.k, stage, self.matrix // 2 * 8 + self.line8, self.matrix % 2 * 8)
+        at = tile.at(stage, self.matrix // 2 * 8 + self.line8, self.matrix % 2 * 8)
         accumulators = zeros(f32, 4 * shape.warp_rows * columns)
         for step, left in enumerate(queries):
             right = load_matrix(tile.buffer, at + _STEP * step, columns // 2, 16 * tile.pitch)
@@ -112,7 +115,7 @@ class FlashKernel(FlashSoftmax):
     def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
         """The results plus weights times values."""
         tile, shape = self.tiles.values, self.flash_shape
-        at = tile.at(self.k, stage[0], self.matrix % 2 * 8 + self.line8, self.matrix // 2 * 8)
+        at = tile.at(stage[0], self.matrix % 2 * 8 + self.line8, self.matrix // 2 * 8)
         for step in static_range(shape.keys // _STEP):
             left = emit(PackAccumulatorsOp(self.kind, weights, shape.warp_rows, step))
             right = load_matrix(tile.buffer, at + _STEP * step * tile.pitch, self.column_steps, _STEP, transpose=True)

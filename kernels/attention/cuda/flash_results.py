@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.accumulators import columns_of, rows_of
 from mlirt.dialects.kernel.buffers import length
-from mlirt.dialects.kernel.fragment import StoreFragmentOp
-from mlirt.dialects.kernel.simt import BarrierOp, ReuseSharedOp
 from mlirt.dialects.layout import vector_width
 from mlirt.kernels.attention.cuda.flash_kernel import FlashKernel
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.results import finished_results
 from mlirt.kernels.attention.walks import Walk
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
-from mlirt.kernels.lib.language import Value, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import Access, load_fragment, store_fragment
+from mlirt.kernels.lib.language import Value, builder, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, load_fragment, reuse_shared, store_fragment, sync_threads
 from mlirt.kernels.lib.language.words import extent, stride
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -30,7 +26,6 @@ class ResultWriter:
     """Writes what a block has computed; the accumulators lie in shared memory in between, where rows are whole."""
 
     def __init__(self, flash: FlashKernel, op: AttentionOp, out: Walk, lowering: Lowering) -> None:
-        self.k: KernelBuilder = flash.k
         self.flash, self.op, self.out = flash, op, out
         self.width = 16 * flash.column_steps
         columns = op.columns
@@ -41,13 +36,13 @@ class ResultWriter:
         self.access = Access(range(self.wide), wide=True)
 
     @kernel
-    def write(self, results: SSAValue, first: Value, batch: Sequence[SSAValue], thread: Value) -> None:
+    def write(self, results: Value, first: Value, batch: Sequence[Value], thread: Value) -> None:
         """`first` is the block's first query."""
-        k, shape, kept = self.k, self.flash.flash_shape, self._kept(results)
+        shape, kept = self.flash.flash_shape, self._kept(results)
         across = self.width // self.wide
         total = shape.queries * across
-        base = batch_offset(k, batch, self.out)
-        output = k.buffer(self.op.output, self.out.offset)
+        base = batch_offset(batch, self.out)
+        output = builder().buffer(self.op.output, self.out.offset)
         for number in range(-(-total // shape.threads)):
             place = number * shape.threads + thread
             row, column = place // across, place % across * self.wide
@@ -58,24 +53,23 @@ class ResultWriter:
             if total % shape.threads:
                 exists = exists and row < shape.queries
             if exists:
-                numbers = load_fragment(kept.buffer, kept.at(k, 0, row, column), self.access)
+                numbers = load_fragment(kept.buffer, kept.at(0, row, column), self.access)
                 at = base + query * stride(self.out.query) + column * stride(self.out.column)
                 store_fragment(finished_results(self.op, value_of(numbers)), output, at, self.access)
 
     def _is_whole(self) -> bool:
         return isinstance(self.op.queries, int) and self.op.queries % self.flash.flash_shape.queries == 0
 
-    def _kept(self, results: SSAValue) -> TileMemory:
+    @kernel
+    def _kept(self, results: Value) -> TileMemory:
         """The results in the place of keys and values, which nobody reads any more."""
-        k, flash, count = self.k, self.flash, length(results)
+        flash, count = self.flash, length(results)
         pitch, rows = accumulator_pitch(self.width), flash.flash_shape.queries
-        buffer = k.value(ReuseSharedOp(flash.tiles.keys.buffer, rows * pitch, f32))
-        buffer.name_hint = "kept"
+        buffer = reuse_shared("kept", flash.tiles.keys.buffer, rows * pitch, f32)
         kept = TileMemory(buffer, 0, rows, self.width, pitch)
         own, columns = rows_of(count, flash.shape.warp_rows), columns_of(count, flash.shape.warp_rows)
         offsets = [8 * row * pitch + column for row, column in zip(own, columns, strict=True)]
-        row = k.add(flash.first_row, k.div(flash.lane, 4))
-        at = kept.at(k, 0, row, k.mul(k.rem(flash.lane, 4), 2))
-        k.insert(StoreFragmentOp(results, buffer, at, offsets))
-        k.insert(BarrierOp())
+        at = kept.at(0, flash.first_row + flash.lane // 4, flash.lane % 4 * 2)
+        store_fragment(results, buffer, at, Access(offsets))
+        sync_threads()
         return kept

@@ -16,10 +16,9 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.kernels.attention.cuda.flash_shape import QueryTile
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.walks import Walk
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.epilogue import finished
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
-from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment
+from mlirt.kernels.lib.language import Index, Value, builder, kernel, value_of
+from mlirt.kernels.lib.language.simt_words import Access, element_at, fragment, load_fragment, named
 from mlirt.kernels.lib.language.words import extent, place, stride
 
 _LOG2_E = log2(2.718281828459045)
@@ -33,26 +32,25 @@ class FlashScores:
 
     def __init__(
         self,
-        k: KernelBuilder,
         op: AttentionOp,
         shape: QueryTile,
         extras: Sequence[Walk],
-        batch: Sequence[SSAValue],
+        batch: Sequence[Value],
         first_query: Value,
         lane: Value,
     ) -> None:
         self.op, self.shape, self.batch = op, shape, batch
         self.factor = only_scale(op)
-        self.scale = k.scalar((self.factor or 1.0) * _LOG2_E, f32)
-        self.scale.name_hint = "scale"
-        build(k, self._place, first_query, lane)
-        self.extras = [(walk, k.buffer(walk.value, walk.offset), batch_offset(k, batch, walk)) for walk in extras]
+        k = builder()
+        self.scale = named(k.scalar((self.factor or 1.0) * _LOG2_E, f32), "scale")
+        self.queries, self.lane_key = self._place(first_query, lane)
+        self.extras = [(walk, k.buffer(walk.value, walk.offset), batch_offset(batch, walk)) for walk in extras]
 
-    def _place(self, first_query: Value, lane: Value) -> None:
+    @kernel
+    def _place(self, first_query: Value, lane: Value) -> tuple[list[Value], Value]:
         """The queries of the thread's rows, and its first key in a tile."""
-        halves = [16 * row + 8 * half for row in range(self.shape.warp_rows) for half in range(2)]
-        self.queries = _moved(first_query, halves)
-        self.lane_key = _lane_key(lane)
+        queries = [first_query + (16 * row + 8 * half) for row in range(self.shape.warp_rows) for half in range(2)]
+        return queries, lane % 4 * 2
 
     @kernel
     def first_key(self, tile: Value) -> Value:
@@ -126,16 +124,6 @@ class FlashScores:
             return None
         left = max(extent(self.op.keys) - first_key, 0)
         return min(left // 8 * 2 + min(left % 8, 2), most)
-
-
-@kernel
-def _moved(first: Value, offsets: Sequence[int]) -> list[Value]:
-    return [first + offset for offset in offsets]
-
-
-@kernel
-def _lane_key(lane: Value) -> Value:
-    return lane % 4 * 2
 
 
 def _elements(step: Dim, offsets: Sequence[int], valid: Index | None) -> Access:

@@ -13,14 +13,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirt.dialects.kernel.accumulators import ExponentialRowsOp, LimitColumnsOp, ReduceRowsOp, ScaleRowsOp
 from mlirt.dialects.kernel.core import ReduceKind
-from mlirt.dialects.kernel.fragment import FillFragmentOp
 from mlirt.dialects.kernel.matrix_unit import MmaKind
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_shape import QueryTile
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.language import Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
-from mlirt.kernels.lib.language.simt_words import element_at, fragment, shuffle_xor
+from mlirt.kernels.lib.language.simt_words import element_at, filled, fragment, shuffle_xor, zeros
 
 _QUAD = (1, 2)  # masks of the shuffles among the four threads that share a row
 
@@ -52,14 +50,15 @@ class Weighed:
 class FlashSoftmax(ABC):
     """What a warp does with its scores; each thread has elements of some rows of the warp."""
 
-    def __init__(
-        self, k: KernelBuilder, shape: QueryTile, element: Attribute, thread: SSAValue, zero_masked: bool
-    ) -> None:
-        self.k, self.shape, self.zero_masked = k, shape, zero_masked
+    def __init__(self, shape: QueryTile, element: Attribute, thread: Value, zero_masked: bool) -> None:
+        self.shape, self.zero_masked = shape, zero_masked
         self.kind = MmaKind.BF16 if isinstance(element, BFloat16Type) else MmaKind.F16
-        self.lane = k.rem(thread, 32)
-        self.first_row = k.mul(k.div(thread, 32), 16 * shape.warp_rows)
-        """The warp's first query, counted from the block's."""
+        self.lane, self.first_row = self._place(thread)
+
+    @kernel
+    def _place(self, thread: Value) -> tuple[Value, Value]:
+        """The number of a thread in its warp, and the warp's first query, counted from the block's."""
+        return thread % 32, thread // 32 * (16 * self.shape.warp_rows)
 
     @property
     def rows(self) -> int:
@@ -70,15 +69,11 @@ class FlashSoftmax(ABC):
     def add_values(self, results: Value, weights: Value, stage: Stage) -> Value:
         """The results plus weights times the values of a stage."""
 
-    def start(self, count: int) -> Sequence[Value]:
+    @kernel
+    def start(self, count: int) -> tuple[Value, Value, Value]:
         """`count` results, the largest scores and the sums before the first tile."""
-        k = self.k
-        numbers = [k.constant(value, f32) for value in (0.0, float("-inf"), 0.0)]
-        counts = [count, self.rows, self.rows]
-        carried = [k.value(FillFragmentOp(number, size)) for number, size in zip(numbers, counts, strict=True)]
-        for value, name in zip(carried, ("results", "largest", "total"), strict=True):
-            value.name_hint = name
-        return carried
+        results, largest, total = zeros(f32, count), filled(float("-inf"), f32, self.rows), zeros(f32, self.rows)
+        return results, largest, total
 
     @kernel
     def limited(self, score: Value, scores: FlashScores, tile: Value, tiles: Range) -> Value:

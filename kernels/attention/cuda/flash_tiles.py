@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
-from mlirt.dialects.kernel.simt import SharedOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.attention.cuda.flash_shape import FlashShape, padded
 from mlirt.kernels.attention.walks import Walk
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import Value, value_of
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import Matrix, MatrixLoader
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory, accumulator_pitch
+from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language.simt_words import shared_memory
+from mlirt.kernels.lib.language.words import place, stride
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 STAGES = 2  # of keys and values: one is used while the next is on its way
@@ -60,13 +60,12 @@ class FlashTiles:
         return shape.queries * (deep + pad), max(results, STAGES * shape.keys * (deep + wide + 2 * pad))
 
     @staticmethod
-    def allocate(k: KernelBuilder, element: Attribute, shape: FlashShape, depth: int, columns: int) -> FlashTiles:
+    def allocate(element: Attribute, shape: FlashShape, depth: int, columns: int) -> FlashTiles:
         """Keys and values have at least room for the results, which take their place in the end."""
         pad = _PADDING // byte_width(element)
         deep, wide = padded(depth), padded(columns)
         counts = FlashTiles._counts(element, shape, depth, columns)
-        queries, others = (k.value(SharedOp(count, element)) for count in counts)
-        queries.name_hint, others.name_hint = "queries", "stages"
+        queries, others = (shared_memory(name, count, element) for name, count in zip(("queries", "stages"), counts))
         return FlashTiles(
             TileMemory(queries, 0, shape.queries, deep, deep + pad),
             TileMemory(others, 0, shape.keys, deep, deep + pad),
@@ -75,25 +74,21 @@ class FlashTiles:
 
 
 def loader(
-    k: KernelBuilder,
     rows: Rows,
     tile: TileMemory,
-    batch: Sequence[SSAValue],
-    thread: SSAValue,
+    batch: Sequence[Value],
+    thread: Value,
     shape: FlashShape,
     lowering: Lowering,
 ) -> MatrixLoader:
     """Brings tile after tile of an operand's rows for one batch entry."""
-    base = batch_offset(k, batch, rows.walk)
-    buffer = rows.walk.buffer(k)
-    matrix = Matrix(buffer, base, k.stride(rows.step), rows.count, rows.width, True, rows.wide(lowering))
-    return MatrixLoader(k, matrix, tile, value_of(thread), shape.threads, k.constant(0))
+    base = batch_offset(batch, rows.walk)
+    buffer = rows.walk.buffer(builder())
+    matrix = Matrix(buffer, base, stride(rows.step), rows.count, rows.width, True, rows.wide(lowering))
+    return MatrixLoader(matrix, tile, thread, shape.threads, place(0))
 
 
-def batch_offset(k: KernelBuilder, batch: Sequence[SSAValue], walk: Walk) -> Value:
+@kernel
+def batch_offset(batch: Sequence[Value], walk: Walk) -> Value:
     """Where the elements of a batch entry start."""
-    offset = k.constant(0)
-    for index, step in zip(batch, walk.batch, strict=True):
-        if step != 0:
-            offset = k.add(offset, k.mul(index, k.stride(step)))
-    return offset
+    return place(sum([index * stride(step) for index, step in zip(batch, walk.batch, strict=True) if step != 0]))

@@ -13,9 +13,8 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, element_of
 from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
-from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Value, builder, kernel, value_of
 from mlirt.kernels.lib.language.hopper_words import Barrier, SharedTile, fence_mbarriers, mbarriers, tma_load
 from mlirt.kernels.lib.language.simt_words import shared_memory
 from mlirt.kernels.lib.language.words import extent, place, static_range
@@ -48,8 +47,8 @@ class Boxes:
     wide: int
 
     @staticmethod
-    def of(k: KernelBuilder, rows: Rows, memory: MappedMemory, height: int, tall: int) -> Boxes:
-        box = [1] * (len(memory.sizes) - 2) + [height, _ELEMENTS]
+    def of(rows: Rows, memory: MappedMemory, height: int, tall: int) -> Boxes:
+        k, box = builder(), [1] * (len(memory.sizes) - 2) + [height, _ELEMENTS]
         map_ = rows.walk.named(k, memory.operand_map(k, box, LINE))
         return Boxes(rows, map_, height, tall, lines(rows.width) // _ELEMENTS)
 
@@ -78,13 +77,9 @@ class Boxes:
 class GroupMemory:
     """The shared memory of a block, and its barriers: for the queries, and for keys and values of each stage."""
 
-    def __init__(self, k: KernelBuilder, element: Attribute, shape: GroupShape, boxes: tuple[Boxes, Boxes, Boxes]):
-        self.shape = shape
+    def __init__(self, element: Attribute, shape: GroupShape, boxes: tuple[Boxes, Boxes, Boxes]) -> None:
+        self.shape, stages = shape, shape.stages
         self.query_boxes, self.key_boxes, self.value_boxes = boxes
-        build(k, self._allocate, element)
-
-    def _allocate(self, element: Attribute) -> None:
-        stages = self.shape.stages
         self.queries = shared_memory("queries", self.query_boxes.size, element, MAX_ALIGNMENT)
         self.keys = shared_memory("keys", stages * self.key_boxes.size, element, MAX_ALIGNMENT)
         self.values = shared_memory("values", stages * self.value_boxes.size, element, MAX_ALIGNMENT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.kernel.accumulators import PackAccumulatorsOp
@@ -27,8 +27,7 @@ from mlirt.kernels.attention.cuda.group_copies import GroupMemory
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
 from mlirt.kernels.attention.results import finished_results
 from mlirt.kernels.attention.walks import Walk
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language import Value, builder, kernel
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.hopper_words import SharedTile, wgmma
 from mlirt.kernels.lib.language.simt_words import Access, part_of, store_fragment, zeros
@@ -40,11 +39,10 @@ _WIDTH = 8  # neighbouring results that a thread writes
 
 
 class GroupKernel(FlashSoftmax):
-    """Appends the code of the warpgroups that multiply; `group` is the number of this thread's."""
+    """What the warpgroups that multiply do; `group` is the number of this thread's."""
 
     def __init__(
         self,
-        k: KernelBuilder,
         shape: GroupShape,
         element: Attribute,
         columns: int,
@@ -53,7 +51,7 @@ class GroupKernel(FlashSoftmax):
         thread: Value,
         zero_masked: bool,
     ) -> None:
-        super().__init__(k, shape, element, thread, zero_masked)
+        super().__init__(shape, element, thread, zero_masked)
         self.group_shape, self.columns, self.memory, self.group, self.thread = shape, columns, memory, group, thread
 
     def results(self, tiles: Range, scores: FlashScores) -> Value:
@@ -150,12 +148,11 @@ class GroupKernel(FlashSoftmax):
 
     @kernel
     def write(
-        self, results: SSAValue, op: AttentionOp, out: Walk, first: Value, batch: Sequence[SSAValue], wide: bool
+        self, results: Value, op: AttentionOp, out: Walk, first: Value, batch: Sequence[Value], wide: bool
     ) -> None:
         """Store the results; with `wide` a thread's neighbouring ones are one access."""
-        k, per_row = self.k, lines(self.columns) // 4
-        joined = k.value(JoinColumnsOp(results, _WIDTH))
-        base, output = batch_offset(k, batch, out), k.buffer(op.output, out.offset)
+        per_row, joined = lines(self.columns) // 4, emit(JoinColumnsOp(results, _WIDTH))
+        base, output = batch_offset(batch, out), builder().buffer(op.output, out.offset)
         column = self.lane % 4 * _WIDTH
         is_whole = isinstance(op.queries, int) and op.queries % self.group_shape.queries == 0
         for half in static_range(2):

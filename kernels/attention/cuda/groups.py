@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.gpu_architectures import WARPGROUPS
-from mlirt.dialects.kernel.simt import BarrierOp, ThreadIdOp
-from mlirt.dialects.kernel.warpgroup import WARPGROUP, SetRegistersOp, WarpValueOp
+from mlirt.dialects.kernel.warpgroup import WARPGROUP
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import element_of, is_half
 from mlirt.kernels.attention.cuda.flash_blocks import (
@@ -26,9 +25,10 @@ from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.group_copies import Boxes, GroupMemory, mapped
 from mlirt.kernels.attention.cuda.group_kernel import GroupKernel
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, group_shapes
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
-from mlirt.kernels.lib.language import build, kernel, value_of
+from mlirt.kernels.lib.language import build, kernel
+from mlirt.kernels.lib.language.hopper_words import set_registers, warp_uniform
+from mlirt.kernels.lib.language.simt_words import sync_threads, thread_id
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -72,53 +72,50 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[GroupShape]:
 
 
 def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering) -> None:
-    element = element_of(op.query.type)
     k = lowering.kernel("attention")
-    thread = k.value(ThreadIdOp())
-    thread.name_hint = "thread"
-    rows = (heads.queries, heads.keys, heads.values)
-    heights = ((shape.queries, 1), (shape.keys, 1), (_VALUE_ROWS, shape.keys // _VALUE_ROWS))
-    query, key, value = (
-        Boxes.of(k, one, mapped(one, op.batch, lowering), *height) for one, height in zip(rows, heights, strict=True)
-    )
-    memory = GroupMemory(k, element, shape, (query, key, value))
-    build(k, memory.initialise, value_of(thread))
-    k.insert(BarrierOp())
-    tile, batch = build(k, place_of, op, shape)
-    first = k.mul(tile, shape.queries)
-    first.name_hint = "first_query"
-    tiles = build(k, range_of, op, shape, value_of(first))
-    if op.last_key is not None:
-        tiles = replace(tiles, count=k.max(tiles.count, 1))  # the first tile comes before the loop
-    group = k.value(WarpValueOp(k.div(thread, WARPGROUP)))
-    group.name_hint = "group"
-
-    @kernel
-    def copy_or_multiply() -> None:
-        if group == shape.groups:
-            _set_registers(k, shape, 0)
-            if thread % WARPGROUP == 0:
-                memory.fill(batch, first, tiles.count)
-        else:
-            _set_registers(k, shape, 1)
-            columns, zero_masked = heads.values.width, bool(op.zero_masked.value.data)
-            multiplied = GroupKernel(k, shape, element, columns, memory, group, thread, zero_masked)
-            thread_query = first + multiplied.first_row + multiplied.lane // 4
-            scores = FlashScores(k, op, shape, heads.walks.extras, batch, thread_query, multiplied.lane)
-            results = multiplied.results(tiles, scores)
-            multiplied.write(results, op, heads.walks.out, first, batch, _writes_wide(op, heads, lowering))
-
-    build(k, copy_or_multiply)
+    build(k, _attend, op, shape, heads, lowering)
     k.function.attributes["architecture"] = StringAttr(lowering.target.arch)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
     k.finish(op, grid=[ceil_div(op.queries, shape.queries) * product(op.batch), 1, 1], block=[shape.threads])
 
 
-def _set_registers(k: KernelBuilder, shape: GroupShape, role: int) -> None:
-    """Give registers of those that copy to those that multiply."""
+@kernel
+def _attend(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering) -> None:
+    """The attention of a block's queries: one warpgroup copies, the others multiply."""
+    element, thread = element_of(op.query.type), thread_id()
+    rows = (heads.queries, heads.keys, heads.values)
+    heights = ((shape.queries, 1), (shape.keys, 1), (_VALUE_ROWS, shape.keys // _VALUE_ROWS))
+    query, key, value = [
+        Boxes.of(one, mapped(one, op.batch, lowering), *height) for one, height in zip(rows, heights, strict=True)
+    ]
+    memory = GroupMemory(element, shape, (query, key, value))
+    memory.initialise(thread)
+    sync_threads()
+    tile, batch = place_of(op, shape)
+    first_query = tile * shape.queries
+    tiles = range_of(op, shape, first_query)
+    if op.last_key is not None:
+        tiles = replace(tiles, count=max(tiles.count, 1))  # the first tile comes before the loop
+    group = warp_uniform(thread // WARPGROUP)
+    if group == shape.groups:
+        _give_registers(shape, 0)
+        if thread % WARPGROUP == 0:
+            memory.fill(batch, first_query, tiles.count)
+    else:
+        _give_registers(shape, 1)
+        columns, zero_masked = heads.values.width, bool(op.zero_masked.value.data)
+        multiplied = GroupKernel(shape, element, columns, memory, group, thread, zero_masked)
+        thread_query = first_query + multiplied.first_row + multiplied.lane // 4
+        scores = FlashScores(op, shape, heads.walks.extras, batch, thread_query, multiplied.lane)
+        results = multiplied.results(tiles, scores)
+        multiplied.write(results, op, heads.walks.out, first_query, batch, _writes_wide(op, heads, lowering))
+
+
+def _give_registers(shape: GroupShape, role: int) -> None:
+    """Those of the warpgroup that copies to those that multiply."""
     if shape.groups in _REGISTERS:
-        k.insert(SetRegistersOp(_REGISTERS[shape.groups][role], grow=bool(role)))
+        set_registers(_REGISTERS[shape.groups][role], grow=bool(role))
 
 
 def _writes_wide(op: AttentionOp, heads: Heads, lowering: Lowering) -> bool:

@@ -9,22 +9,23 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.layout import arranged, vector_width
 from mlirt.dialects.tensor_types import dims, element_of, is_half
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.lib.builder.placement import Packed
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
-from mlirt.kernels.lib.cuda.tiles.loaders import Loader, Matrix, MatrixLoader
+from mlirt.kernels.lib.cuda.tiles.loaders import Matrix, MatrixLoader
 from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, multiplies_halves, unit_kind
 from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories
 from mlirt.kernels.lib.cuda.tiles.window_loader import Window, WindowLoader, column_count
+from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language.words import extent
 from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -103,20 +104,26 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     order = partial(pack, window, plan.shape.rows, plan.shape.depth, groups, transposed=transposed, by_depth=not half)
     packed = lowering.packed(op.kernel, order)
 
-    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
-        lines, width = packed.array.shape[1:]
-        base = k.mul(place.batch, lines * width)
-        buffer = k.weights(packed, "packed")
-        matrix = Matrix(buffer, base, width, lines, width, not half, widest(packed.array))
-        left = MatrixLoader(k, matrix, tiles.left, place.thread, place.threads, place.row)
-        right = WindowLoader(k, window, tiles.right, place.thread, place.threads, place.column, place.batch)
-        return left, right
-
+    make = partial(loaders, packed, window, not half)
     operands = Operands(not half, True, (True, not half or window.wide > 1), make)
     epilogue = Epilogue(op, row_axis=1)
-    indices = partial(_indices, found.sizes[0], dims(op.output.type)[0], window)
+    indices = partial(_indices, found.sizes[0], window)
     lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
     return True
+
+
+@kernel
+def loaders(
+    packed: Packed, window: Window, by_depth: bool, place: Place, tiles: TileMemories
+) -> tuple[MatrixLoader, WindowLoader]:
+    """Those of packed weights, `by_depth` or by rows, and of the pixels of a window."""
+    lines, width = packed.array.shape[1:]
+    base = place.batch * (lines * width)
+    weights = builder().weights(packed, "packed")
+    matrix = Matrix(weights, base, width, lines, width, by_depth, widest(packed.array))
+    left = MatrixLoader(matrix, tiles.left, place.thread, place.threads, place.row)
+    right = WindowLoader(window, tiles.right, place.thread, place.threads, place.column, place.batch)
+    return left, right
 
 
 def group_sizes(sizes: Sequence[int], groups: int, *, transposed: bool) -> tuple[int, int, int]:
@@ -179,20 +186,28 @@ def ordered(window: Window, depth: int) -> Window:
     return Window(window.op, window.channels, window.groups, flat, window.wide)
 
 
-def _indices(
-    rows: int, batch: object, window: Window, k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue
-) -> Callable[[SSAValue], list[SSAValue]]:
+@kernel
+def _indices(channels: int, window: Window, nest: Nest, column: Value, group: Value) -> Callable[[Value], list[Value]]:
     """The indices along the loops of the result's nest: image, channel, pixel or its coordinates."""
-    pixels = k.size(window.pixels)
-    image = column if batch == 1 else k.div(column, pixels)
-    pixel = column if batch == 1 else k.rem(column, pixels)
-    found: dict[int, SSAValue] = {}
-    for loop, (extent, axes) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
-        if axes[0] >= 2:
-            size = k.size(extent)
-            found[loop] = k.rem(pixel, size) if axes[0] > 2 else pixel
-            pixel = k.div(pixel, size)
-        elif axes[0] == 0:
-            found[loop] = image
-    first = k.mul(group, rows)
-    return lambda row: [found[loop] if loop in found else k.add(first, row) for loop in range(len(nest.groups))]
+    image, pixel = window.place_of(column)
+    found, first = pixel_indices(nest, image, pixel), group * channels
+
+    def at(row: Value) -> list[Value]:
+        return [first + row if index is None else index for index in found]
+
+    return at
+
+
+@kernel
+def pixel_indices(nest: Nest, image: Value, pixel: Value) -> list[Value | None]:
+    """The indices of an image, and of a pixel or its coordinates, along the loops of the result's nest; None for that
+    along the channels.
+    """
+    found = list[Value | None]()
+    for size, (first, *_) in reversed(list(zip(nest.extents, nest.groups, strict=True))):
+        if first > 2:
+            found = [pixel % extent(size), *found]
+            pixel = pixel // extent(size)
+        else:
+            found = [(image, None, pixel)[first], *found]
+    return found

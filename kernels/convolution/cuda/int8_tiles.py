@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.layout import arranged, vector_width
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.implicit_gemm import group_sizes
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
+from mlirt.kernels.convolution.cuda.implicit_gemm import group_sizes, pixel_indices
+from mlirt.kernels.lib.builder.placement import Packed
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
-from mlirt.kernels.lib.cuda.tiles.loaders import Loader, Matrix, MatrixLoader
+from mlirt.kernels.lib.cuda.tiles.loaders import Matrix, MatrixLoader
 from mlirt.kernels.lib.cuda.tiles.pixel_loader import PixelLoader, Pixels
 from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, unit_kind
 from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
@@ -30,6 +28,8 @@ from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories
 from mlirt.kernels.lib.cuda.warpgroups.packing import packed_rows
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import large_extras
+from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language.words import extent
 from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -70,27 +70,25 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if found is None or plan is None:
         return False
     packed = lowering.packed(op.kernel, partial(_packed, op.groups.value.data, plan.shape.columns))
-    pixels = found.pixels
-
-    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
-        lines, width = packed.array.shape[1:]
-        base = k.mul(place.batch, lines * width)
-        matrix = Matrix(k.weights(packed, "packed"), base, width, lines, width, by_depth=False, wide=_PIECE)
-        at = (place.thread, place.threads)
-        left = PixelLoader(k, pixels, tiles.left, *at, place.row, place.batch)
-        return left, MatrixLoader(k, matrix, tiles.right, *at, place.column)
-
-    operands = Operands(left_by_depth=False, right_by_depth=False, are_async=(pixels.is_async, True), make=make)
-    epilogue = Epilogue(op)
-
-    def indices(
-        k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue
-    ) -> Callable[[SSAValue], list[SSAValue]]:
-        channel = k.add(k.mul(group, found.channels), column)
-        return lambda row: _indices(k, nest, pixels, channel, row)
-
-    lower_product(plan, operands, epilogue, frozenset({1, 2}), indices, lowering, "convolution")
+    operands = Operands(
+        left_by_depth=False,
+        right_by_depth=False,
+        are_async=(found.pixels.is_async, True),
+        make=partial(_loaders, found.pixels, packed),
+    )
+    borders, indices = frozenset({1, 2}), partial(_indices, found)
+    lower_product(plan, operands, Epilogue(op), borders, indices, lowering, "convolution")
     return True
+
+
+@kernel
+def _loaders(pixels: Pixels, packed: Packed, place: Place, tiles: TileMemories) -> tuple[PixelLoader, MatrixLoader]:
+    lines, width = packed.array.shape[1:]
+    base = place.batch * (lines * width)
+    weights = builder().weights(packed, "packed")
+    matrix = Matrix(weights, base, width, lines, width, by_depth=False, wide=_PIECE)
+    left = PixelLoader(pixels, tiles.left, place.thread, place.threads, place.row, place.batch)
+    return left, MatrixLoader(matrix, tiles.right, place.thread, place.threads, place.column)
 
 
 def _product(op: ConvolutionOp, lowering: Lowering) -> Product | None:
@@ -125,16 +123,14 @@ def _packed(groups: int, columns: int, kernel: Array) -> Array:
     return arranged(lines, "g (p n) k", "g (p n) k", n=columns)
 
 
-def _indices(k: KernelBuilder, nest: Nest, pixels: Pixels, channel: SSAValue, row: SSAValue) -> list[SSAValue]:
+@kernel
+def _indices(found: Product, nest: Nest, column: Value, group: Value) -> Callable[[Value], list[Value]]:
     """The indices along the loops of the result's nest: image, channel, pixel or its coordinates."""
-    per_image = k.size(pixels.per_image)
-    image, pixel = k.div(row, per_image), k.rem(row, per_image)
-    found: dict[int, SSAValue] = {}
-    for loop, (extent, axes) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
-        if axes[0] >= 2:
-            size = k.size(extent)
-            found[loop] = k.rem(pixel, size) if axes[0] > 2 else pixel
-            pixel = k.div(pixel, size)
-        else:
-            found[loop] = channel if axes[0] == 1 else image
-    return [found[loop] for loop in range(len(nest.groups))]
+    channel = group * found.channels + column
+
+    def at(row: Value) -> list[Value]:
+        per_image = extent(found.pixels.per_image)
+        image, pixel = row // per_image, row % per_image
+        return [channel if index is None else index for index in pixel_indices(nest, image, pixel)]
+
+    return at

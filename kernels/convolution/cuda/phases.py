@@ -14,21 +14,18 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.tensor_types import dims, element_of, is_half, tensor
-from mlirt.kernels.convolution.cuda.implicit_gemm import ordered, pack, widest
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.cuda.tiles.loaders import Loader, Matrix, MatrixLoader
+from mlirt.kernels.convolution.cuda.implicit_gemm import loaders, ordered, pack
 from mlirt.kernels.lib.cuda.tiles.problem import Problem, Sizes, multiplies_halves, unit_kind
-from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
+from mlirt.kernels.lib.cuda.tiles.product import Operands, lower_product
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
-from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories
-from mlirt.kernels.lib.cuda.tiles.window_loader import Window, WindowLoader, column_count
+from mlirt.kernels.lib.cuda.tiles.window_loader import Window, column_count
 from mlirt.kernels.lib.deconvolution_phases import (
     PhaseAxis,
     phase_axes,
@@ -36,6 +33,8 @@ from mlirt.kernels.lib.deconvolution_phases import (
     undilated,
     undilated_windows,
 )
+from mlirt.kernels.lib.language import Value, kernel
+from mlirt.kernels.lib.language.words import extent, is_inside
 from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -81,21 +80,12 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     axes = tuple(found.axes)
     packed = lowering.packed(op.kernel, partial(_packed, axes, groups, dilations, order))
 
-    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
-        lines, width = packed.array.shape[1:]
-        base = k.mul(place.batch, lines * width)
-        matrix = Matrix(k.weights(packed, "packed"), base, width, lines, width, not half, widest(packed.array))
-        left = MatrixLoader(k, matrix, tiles.left, place.thread, place.threads, place.row)
-        right = WindowLoader(k, window, tiles.right, place.thread, place.threads, place.column, place.batch)
-        return left, right
-
-    operands = Operands(not half, True, (True, not half), make)
+    operands = Operands(not half, True, (True, not half), partial(loaders, packed, window, not half))
     epilogue = Epilogue(op, row_axis=1)
     borders = frozenset(range(1, len(dims(op.output.type))))
-    places = partial(_indices, found, dims(op.output.type)[0])
     whole = all(axis.is_whole for axis in axes)
     exists = None if whole else partial(_exists, op)
-    lower_product(plan, operands, epilogue, borders, places, lowering, "convolution", exists)
+    lower_product(plan, operands, epilogue, borders, partial(_indices, found), lowering, "convolution", exists)
     window.op.drop_all_references()
     return True
 
@@ -152,35 +142,31 @@ def _packed(
     return order(remainder_kernels(undilated(kernel, dilations), axes, groups))
 
 
-def _indices(
-    found: Product, batch: object, k: KernelBuilder, nest: Nest, column: SSAValue, group: SSAValue
-) -> Callable[[SSAValue], list[SSAValue]]:
+@kernel
+def _indices(found: Product, nest: Nest, column: Value, group: Value) -> Callable[[Value], list[Value]]:
     """The indices along the loops of the result's nest: image, channel, and where a remainder lies on each axis."""
-    pixels = k.size(found.window.pixels)
-    image = k.constant(0) if batch == 1 else k.div(column, pixels)
-    pixel = column if batch == 1 else k.rem(column, pixels)
-    steps: list[SSAValue] = []
+    image, pixel = found.window.place_of(column)
+    steps = list[Value]()
     for axis in reversed(found.axes):
-        extent = k.size(axis.positions)
-        steps.insert(0, k.rem(pixel, extent))
-        pixel = k.div(pixel, extent)
-    starts = [k.sub(k.mul(step, axis.stride), axis.cut) for step, axis in zip(steps, found.axes, strict=True)]
+        steps = [pixel % extent(axis.positions), *steps]
+        pixel = pixel // extent(axis.positions)
+    starts = [step * axis.stride - axis.cut for step, axis in zip(steps, found.axes, strict=True)]
 
-    def at(row: SSAValue) -> list[SSAValue]:
-        remainder, channel = k.div(row, found.each), k.rem(row, found.each)
-        places = [image, k.add(k.mul(group, found.each), channel), *starts]
-        for number, axis in reversed(list(enumerate(found.axes, 2))):
-            places[number] = k.add(places[number], k.rem(remainder, axis.stride))
-            remainder = k.div(remainder, axis.stride)
+    def at(row: Value) -> list[Value]:
+        remainder, own, places = row // found.each, row % found.each, list[Value]()
+        for start, axis in reversed(list(zip(starts, found.axes, strict=True))):
+            places = [start + remainder % axis.stride, *places]
+            remainder = remainder // axis.stride
+        places = [image, group * found.each + own, *places]
         return [places[axes[0]] for axes in nest.groups]
 
     return at
 
 
-def _exists(op: ConvolutionOp, k: KernelBuilder, nest: Nest, at: Sequence[SSAValue]) -> SSAValue | None:
+@kernel
+def _exists(op: ConvolutionOp, nest: Nest, at: Sequence[Value]) -> bool:
     """Whether places along the spatial axes are inside of the result."""
-    sizes, condition = dims(op.output.type), None
-    for place, axes in zip(at, nest.groups, strict=True):
-        if axes[0] > 1:
-            condition = k.both(condition, k.compare("ult", place, k.size(sizes[axes[0]])))
-    return condition
+    sizes = dims(op.output.type)
+    return all(
+        is_inside(place, extent(sizes[axes[0]])) for place, axes in zip(at, nest.groups, strict=True) if axes[0] > 1
+    )

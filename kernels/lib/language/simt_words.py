@@ -20,15 +20,15 @@ from mlirt.dialects.kernel.fragment import (
 )
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaKind, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, SharedOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, ReuseSharedOp, SharedOp, ShuffleOp, ThreadIdOp
 from mlirt.dialects.kernel.split_float import BlockIsFiniteOp
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.values import Index, Value, value_of
 
 __all__ = [
     "Access", "block_id", "block_is_finite", "commit_copies", "copy_async", "count_where", "element_at", "elementwise",
-    "fragment", "grid_size", "load_fragment", "load_matrix", "mma", "named", "part_of", "shared_memory", "shuffle_xor",
-    "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
+    "filled", "fragment", "grid_size", "load_fragment", "load_matrix", "mma", "named", "part_of", "reuse_shared",
+    "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
 ]  # fmt: skip
 
 
@@ -46,9 +46,10 @@ def thread_id() -> Value:
     return named(emit(ThreadIdOp()), "thread")
 
 
-def block_id() -> Value:
-    """The number of this block in its grid (blockIdx.x)."""
-    return named(emit(BlockIdOp(0)), "block")
+def block_id(axis: int = 0) -> Value:
+    """The number of this block in its grid (blockIdx.x), or along another axis of that."""
+    made = emit(BlockIdOp(axis))
+    return made if axis else named(made, "block")
 
 
 def grid_size() -> Value:
@@ -87,6 +88,11 @@ def shuffle_xor(value: SSAValue, mask: int) -> Value:
 def shared_memory(name: str, count: int, element: Attribute, alignment: int | None = None) -> Value:
     """So many elements that the threads of a block share; with `[i]` they are loaded and stored."""
     return named(emit(SharedOp(count, element) if alignment is None else SharedOp(count, element, alignment)), name)
+
+
+def reuse_shared(name: str, memory: SSAValue, count: int, element: Attribute) -> Value:
+    """So many elements in the place of shared memory that nobody uses any more."""
+    return named(emit(ReuseSharedOp(memory, count, element)), name)
 
 
 @dataclass(frozen=True)
@@ -178,4 +184,9 @@ def mma(kind: MmaKind, accumulators: SSAValue, a: SSAValue, b: SSAValue, rows: i
 
 def zeros(element: Attribute, count: int) -> Value:
     """A fragment of so many zeros: the accumulators of a thread."""
-    return emit(FillFragmentOp(builder().constant(0, element), count))
+    return filled(0, element, count)
+
+
+def filled(number: float, element: Attribute, count: int) -> Value:
+    """A fragment that has a number so many times."""
+    return emit(FillFragmentOp(builder().constant(number, element), count))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
@@ -17,9 +16,7 @@ from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half, rank
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Packed
-from mlirt.kernels.lib.builder.run_values import Value
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader, Matrix, MatrixLoader, TransposingLoader
 from mlirt.kernels.lib.cuda.tiles.problem import Plan, Problem, Sizes, unit_kind
@@ -27,11 +24,10 @@ from mlirt.kernels.lib.cuda.tiles.product import Operands, Place, lower_product
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemories, TileMemory
 from mlirt.kernels.lib.cuda.warpgroups.packing import packed_along_depth
+from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language.words import extent, place, stride
 from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
-
-if TYPE_CHECKING:
-    pass
 
 OPS = (MatmulOp,)
 TARGETS = frozenset({"cuda"})
@@ -127,10 +123,10 @@ def lower(op: MatmulOp, lowering: Lowering) -> bool:
         return False
     left, right, depth, batch = found.left, found.right, plan.sizes.depth, dims(op.output.type)[:-2]
 
-    def make(k: KernelBuilder, place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
+    def make(place: Place, tiles: TileMemories) -> tuple[Loader, Loader]:
         return (
-            _loader(k, left, depth, place, place.row, tiles.left, batch, lowering, by_depth[0]),
-            _loader(k, right, depth, place, place.column, tiles.right, batch, lowering, by_depth[1]),
+            _loader(left, depth, place, place.row, tiles.left, batch, lowering, by_depth[0]),
+            _loader(right, depth, place, place.column, tiles.right, batch, lowering, by_depth[1]),
         )
 
     alone = plan.kind is None
@@ -198,7 +194,6 @@ def _other_steps(factor: Factor) -> list[Dim]:
 
 
 def _loader(
-    k: KernelBuilder,
     factor: Factor,
     depth: Dim,
     place: Place,
@@ -209,45 +204,44 @@ def _loader(
     by_depth: bool,
 ) -> Loader:
     """What brings a factor to a tile; one that does not lie by depth, where the tile does, is transposed on its way."""
-    outer = k.stride(factor.depth_step if factor.by_depth else factor.own_step)
-    base = _batch_offset(k, place.batch, batch, factor.batch_steps)
+    outer = stride(factor.depth_step if factor.by_depth else factor.own_step)
+    base = _batch_offset(place.batch, batch, factor.batch_steps)
     transposes = by_depth and not factor.by_depth
     wide = 1 if transposes else _wide(factor, lowering)
     lines, width = (depth, factor.own_size) if factor.by_depth else (factor.own_size, depth)
-    matrix = Matrix(_memory(k, factor, lowering), base, outer, lines, width, factor.by_depth, wide)
+    matrix = Matrix(_memory(factor), base, outer, lines, width, factor.by_depth, wide)
     make = TransposingLoader if transposes else MatrixLoader
-    return make(k, matrix, tile, place.thread, place.threads, first)
+    return make(matrix, tile, place.thread, place.threads, first)
 
 
-def _memory(k: KernelBuilder, factor: Factor, lowering: Lowering) -> SSAValue:
+def _memory(factor: Factor) -> Value:
     """Where a factor lies, uint8 as signless ones."""
-    if factor.packed is not None:
-        return k.weights(factor.packed, "packed")
-    return k.bits(factor.value)
+    return builder().bits(factor.value) if factor.packed is None else builder().weights(factor.packed, "packed")
 
 
-def _batch_offset(k: KernelBuilder, batch: SSAValue, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> Value:
+@kernel
+def _batch_offset(batch: Value, sizes: tuple[Dim, ...], steps: tuple[Dim, ...]) -> Value:
     """Where the matrices of a batch entry start."""
-    offset = k.constant(0)
-    for size, step in reversed(list(zip(sizes, steps, strict=True))):
-        if size == 1:
-            continue
-        extent = k.size(size)
-        offset = k.add(offset, k.mul(k.rem(batch, extent), k.stride(step)))
-        batch = k.div(batch, extent)
+    offset, moved = place(0), [pair for pair in zip(sizes, steps, strict=True) if pair[0] != 1]
+    for number, (size, step) in reversed(list(enumerate(moved))):
+        offset = offset + batch % extent(size) * stride(step)
+        if number > 0:
+            batch = batch // extent(size)
     return offset
 
 
-def _indices(
-    rank_: int, k: KernelBuilder, nest: Nest, column: SSAValue, batch: SSAValue
-) -> Callable[[SSAValue], list[SSAValue]]:
+@kernel
+def _indices(rank_: int, nest: Nest, column: Value, batch: Value) -> Callable[[Value], list[Value]]:
     """The indices along the loops of the result's nest: batch dimensions, the row, the column."""
-    found: dict[int, SSAValue] = {}
-    for loop, (extent, group) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
+    found: dict[int, Value] = {}
+    for loop, (size, group) in reversed(list(enumerate(zip(nest.extents, nest.groups, strict=True)))):
         if group[0] == rank_ - 1:
             found[loop] = column
         elif group[0] != rank_ - 2:
-            size = k.size(extent)
-            found[loop] = k.rem(batch, size)
-            batch = k.div(batch, size)
-    return lambda row: [found.get(loop, row) for loop in range(len(nest.groups))]
+            found[loop] = batch % extent(size)
+            batch = batch // extent(size)
+
+    def at(row: Value) -> list[Value]:
+        return [found.get(loop, row) for loop in range(len(nest.groups))]
+
+    return at

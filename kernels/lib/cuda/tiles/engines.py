@@ -9,10 +9,9 @@ from xdsl.dialects.builtin import f32
 
 from mlirt.dialects.kernel.fragment import OuterProductOp
 from mlirt.dialects.kernel.matrix_unit import PACKED, LoadMatrixOp, MmaKind, MmaOp
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Index, Value, build, builder, kernel
+from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import Access, load_fragment, store_fragment, zeros
 from mlirt.kernels.lib.language.words import place, static_range
@@ -21,8 +20,8 @@ from mlirt.kernels.lib.language.words import place, static_range
 class Engine(ABC):
     """The multiplication of one tile shape; `left` is rows x depth, `right` depth x columns."""
 
-    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: Value) -> None:
-        self.k, self.shape, self.thread = k, shape, thread
+    def __init__(self, shape: WarpTile, thread: Value) -> None:
+        self.shape, self.thread = shape, thread
 
     @abstractmethod
     def zeros(self) -> Value:
@@ -57,13 +56,13 @@ class Share:
     @kernel
     def line(self, tile: TileMemory, stage: Index, line: Index) -> Value:
         """What a lane has of one line."""
-        index = tile.at(builder(), stage, line, self.first)
+        index = tile.at(stage, line, self.first)
         return load_fragment(tile.buffer, index, Access(self.offsets, wide=True))
 
     @kernel
     def quad(self, tile: TileMemory, stage: Index, line: Index) -> Value:
         """What a lane has of the lines from one on, all of them in one fragment."""
-        index = tile.at(builder(), stage, self.first, line)
+        index = tile.at(stage, self.first, line)
         offsets = [own * tile.pitch + part for own in self.offsets for part in static_range(QUAD)]
         return load_fragment(tile.buffer, index, Access(offsets, wide=True))
 
@@ -86,11 +85,9 @@ class MultiplyAdd(Engine):
     element of one operand, which the shared memory sends to both of them at once.
     """
 
-    def __init__(
-        self, k: KernelBuilder, shape: WarpTile, thread: Value, *, left_by_depth: bool, right_by_depth: bool
-    ) -> None:
-        super().__init__(k, shape, thread)
-        self.rows, self.columns = build(k, self._shares, thread, left_by_depth, right_by_depth)
+    def __init__(self, shape: WarpTile, thread: Value, *, left_by_depth: bool, right_by_depth: bool) -> None:
+        super().__init__(shape, thread)
+        self.rows, self.columns = self._shares(thread, left_by_depth, right_by_depth)
 
     @kernel
     def _shares(self, thread: Value, left_by_depth: bool, right_by_depth: bool) -> tuple[Share, Share]:
@@ -132,7 +129,7 @@ class MultiplyAdd(Engine):
     def keep(self, accumulators: Value, results: TileMemory) -> None:
         rows, columns = self.rows, self.columns
         offsets = [row * results.pitch + column for row in rows.offsets for column in columns.offsets]
-        index = results.at(self.k, 0, rows.first, columns.first)
+        index = results.at(0, rows.first, columns.first)
         store_fragment(accumulators, results.buffer, index, Access(offsets, wide=columns.by_depth))
 
 
@@ -140,22 +137,15 @@ class MatrixUnit(Engine):
     """The warps multiply on their matrix units. An operand's lines are rows (or columns) of the tile, or the depth."""
 
     def __init__(
-        self,
-        k: KernelBuilder,
-        shape: WarpTile,
-        thread: Value,
-        kind: MmaKind,
-        *,
-        left_by_depth: bool,
-        right_by_depth: bool,
+        self, shape: WarpTile, thread: Value, kind: MmaKind, *, left_by_depth: bool, right_by_depth: bool
     ) -> None:
-        super().__init__(k, shape, thread)
+        super().__init__(shape, thread)
         self.kind = kind
         self.deep = 8 * PACKED[kind]  # elements of one instruction along the depth
         self.left_by_depth, self.right_by_depth = left_by_depth, right_by_depth
         self.tile_rows = shape.rows // shape.warp_rows // 16
         self.tile_columns = shape.columns // shape.warp_columns // 8
-        self.lane, self.first_row, self.first_column, self.line8, self.matrix = build(k, self._place, thread)
+        self.lane, self.first_row, self.first_column, self.line8, self.matrix = self._place(thread)
 
     @kernel
     def _place(self, thread: Value) -> tuple[Value, ...]:
@@ -194,8 +184,8 @@ class MatrixUnit(Engine):
     def _index(self, tile: TileMemory, stage: Index, deep: Value, first: Value, own: Value, by_depth: bool) -> Value:
         """Where a lane's row of a matrix starts in a tile: `deep` along the depth, `own` from the warp's first one."""
         if by_depth:
-            return tile.at(self.k, stage, deep + self.line8, first + own)
-        return tile.at(self.k, stage, first + own + self.line8, deep)
+            return tile.at(stage, deep + self.line8, first + own)
+        return tile.at(stage, first + own + self.line8, deep)
 
     @kernel
     def _fragments(self, tile: TileMemory, index: Value, first: int, by_depth: bool, count: int) -> Value:
@@ -212,4 +202,4 @@ class MatrixUnit(Engine):
             for half in static_range(2)
             for pair in static_range(2)
         ]
-        store_fragment(accumulators, results.buffer, results.at(self.k, 0, row, column), Access(offsets))
+        store_fragment(accumulators, results.buffer, results.at(0, row, column), Access(offsets))

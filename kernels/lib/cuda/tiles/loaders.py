@@ -13,10 +13,9 @@ from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.fragment_map import element_type
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import (
     Access,
@@ -26,7 +25,7 @@ from mlirt.kernels.lib.language.simt_words import (
     load_fragment,
     store_fragment,
 )
-from mlirt.kernels.lib.language.words import static_range
+from mlirt.kernels.lib.language.words import extent, static_range
 
 MIN_COPY = 4
 """Bytes of the smallest asynchronous copy."""
@@ -87,11 +86,9 @@ class Matrix:
 class MatrixLoader(Loader):
     """A matrix whose rows become lines of the tile; wider elements are rounded to those of the tile on their way."""
 
-    def __init__(
-        self, k: KernelBuilder, matrix: Matrix, tile: TileMemory, thread: Value, threads: int, first: Value
-    ) -> None:
+    def __init__(self, matrix: Matrix, tile: TileMemory, thread: Value, threads: int, first: Value) -> None:
         """`first` is where the tile starts along the dimension that is not the sum's."""
-        self.k, self.matrix, self.tile = k, matrix, tile
+        self.matrix, self.tile = matrix, tile
         self.element: Attribute = memory(matrix.buffer).get_element_type()
         self.target = memory(tile.buffer).get_element_type()
         self.is_async = matrix.wide * byte_width(self.element) >= MIN_COPY and self.element == self.target
@@ -100,7 +97,7 @@ class MatrixLoader(Loader):
         self.count = max(1, tile.lines // self.step)
         self.spare = tile.lines < self.step
         """Whether there are more threads than places: the others have nothing to do."""
-        self.line, self.column = build(k, _place, thread, across, matrix.wide)
+        self.line, self.column = _place(thread, across, matrix.wide)
         self.first = first
         self.depth = tile.lines if matrix.by_depth else tile.width
 
@@ -119,9 +116,9 @@ class MatrixLoader(Loader):
         """How many of the `wide` elements at a place exist; None: all."""
         matrix, tile, valid = self.matrix, self.tile, None
         if not is_multiple(matrix.width, tile.width):
-            valid = value_of(self.k.size(matrix.width)) - column
+            valid = extent(matrix.width) - column
         if not is_multiple(matrix.lines, tile.lines):
-            valid = (matrix.wide if valid is None else valid) if row < value_of(self.k.size(matrix.lines)) else 0
+            valid = (matrix.wide if valid is None else valid) if row < extent(matrix.lines) else 0
         if self.spare:
             valid = (matrix.wide if valid is None else valid) if self.line < tile.lines else 0
         return valid
@@ -134,7 +131,7 @@ class MatrixLoader(Loader):
             for number in static_range(self.count):
                 here = row + number * self.step
                 source = matrix.base + here * matrix.outer + column
-                target = tile.at(self.k, stage, self.line + number * self.step, self.column)
+                target = tile.at(stage, self.line + number * self.step, self.column)
                 copy_async(matrix.buffer, source, tile.buffer, target, matrix.wide, self._valid(here, column))
 
     @kernel
@@ -157,7 +154,7 @@ class MatrixLoader(Loader):
         tile, wide = self.tile, self.matrix.wide
         if not self.spare or self.line < tile.lines:
             for number, fragment in enumerate(fragments):
-                index = tile.at(self.k, stage, self.line + number * self.step, self.column)
+                index = tile.at(stage, self.line + number * self.step, self.column)
                 store_fragment(fragment, tile.buffer, index, Access(static_range(wide), wide=wide > 1))
 
 
@@ -170,11 +167,9 @@ class TransposingLoader(Loader):
 
     is_async = True
 
-    def __init__(
-        self, k: KernelBuilder, matrix: Matrix, tile: TileMemory, thread: Value, threads: int, first: Value
-    ) -> None:
-        self.k, self.matrix, self.tile, self.first = k, matrix, tile, first
-        self.deep, self.row = build(k, _place_in_sectors, thread)
+    def __init__(self, matrix: Matrix, tile: TileMemory, thread: Value, threads: int, first: Value) -> None:
+        self.matrix, self.tile, self.first = matrix, tile, first
+        self.deep, self.row = _place_in_sectors(thread)
         self.step = threads // _SECTOR
 
     @kernel
@@ -183,16 +178,16 @@ class TransposingLoader(Loader):
         deep, row = step * tile.lines + self.deep, self.first + self.row
         whole_depth, whole_rows = is_multiple(matrix.width, tile.lines), is_multiple(matrix.lines, tile.width)
         first = matrix.base + row * matrix.outer + deep
-        target = tile.at(self.k, stage, self.deep, self.row)
+        target = tile.at(stage, self.deep, self.row)
         for below in static_range(0, tile.width, self.step):
             start, apart = first, 0  # constant distances are offsets of the copies
             if isinstance(matrix.outer, int):
                 apart = below * matrix.outer
             else:
                 start = first + matrix.outer * below
-            exists = whole_rows or row + below < value_of(self.k.size(matrix.lines))
+            exists = whole_rows or row + below < extent(matrix.lines)
             for on in static_range(0, tile.lines, _SECTOR):
-                inside = exists and (whole_depth or deep + on < value_of(self.k.size(matrix.width)))
+                inside = exists and (whole_depth or deep + on < extent(matrix.width))
                 offsets = (apart + on, on * tile.pitch + below)
                 copy_async(matrix.buffer, start, tile.buffer, target, 1, count_where(inside, 1), offsets)
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import Engine
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import commit_copies, sync_threads, wait_for_copies
 
 
-def sum_of_products(
-    k: KernelBuilder, engine: Engine, left: Loader, right: Loader, first: Value, steps: Value, stages: int
-) -> Value:
+def sum_of_products(engine: Engine, left: Loader, right: Loader, first: Value, steps: Value, stages: int) -> Value:
     """The accumulators of `steps` tiles from tile `first` on; afterwards no copy is on its way, and all threads are
     done.
     """
     loop = _staged if left.is_async and right.is_async else _through_registers
-    return build(k, loop, engine, left, right, first, steps, stages)
+    return loop(engine, left, right, first, steps, stages)
 
 
 def stages_for(left_is_async: bool, right_is_async: bool, wanted: int) -> int:

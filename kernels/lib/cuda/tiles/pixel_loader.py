@@ -9,10 +9,9 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.fragment_map import element_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import MIN_COPY, Loader
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, builder, kernel
 from mlirt.kernels.lib.language.simt_words import (
     Access,
     copy_async,
@@ -21,7 +20,7 @@ from mlirt.kernels.lib.language.simt_words import (
     load_fragment,
     store_fragment,
 )
-from mlirt.kernels.lib.language.words import constant, split, static_range
+from mlirt.kernels.lib.language.words import constant, extent, split, static_range
 from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 
 
@@ -76,23 +75,16 @@ class PixelLoader(Loader):
     """Each thread brings `wide` neighbouring channels of some pixels, a fixed number of rows apart."""
 
     def __init__(
-        self,
-        k: KernelBuilder,
-        pixels: Pixels,
-        tile: TileMemory,
-        thread: Value,
-        threads: int,
-        first: Value,
-        group: Value,
+        self, pixels: Pixels, tile: TileMemory, thread: Value, threads: int, first: Value, group: Value
     ) -> None:
         """`first` is the tile's first pixel."""
-        self.k, self.pixels, self.tile = k, pixels, tile
+        k, self.pixels, self.tile = builder(), pixels, tile
         self.is_async = pixels.is_async
         self.across = tile.width // pixels.wide
         self.lines = range(0, tile.lines, threads // self.across)
         self.buffer, self.strides = k.bits(pixels.op.input), k.strides(pixels.op.input)
         self.source = ConvolutionOperands(k, pixels.op)
-        self.line, self.column, self.first_channel, self.rows = build(k, self._place, thread, first, group)
+        self.line, self.column, self.first_channel, self.rows = self._place(thread, first, group)
 
     @property
     def can_fetch(self) -> bool:
@@ -109,8 +101,8 @@ class PixelLoader(Loader):
     @kernel
     def _row(self, pixel: Value) -> _Row:
         count, sizes = self.pixels.count, dims(self.pixels.op.output.type)[2:]
-        exists = (isinstance(count, int) and count % self.tile.lines == 0) or pixel < value_of(self.k.size(count))
-        per_image = value_of(self.k.size(self.pixels.per_image))
+        exists = (isinstance(count, int) and count % self.tile.lines == 0) or pixel < extent(count)
+        per_image = extent(self.pixels.per_image)
         image, rest = pixel // per_image, pixel % per_image
         starts = self.source.starts([image, image, *split(rest, sizes)])
         return _Row(image * self.strides[0], starts, exists)
@@ -139,7 +131,7 @@ class PixelLoader(Loader):
         tile, wide = self.tile, self.pixels.wide
         for line, (index, inside) in zip(self.lines, self._places(step), strict=True):
             valid = count_where(inside, wide)
-            target = tile.at(self.k, stage, self.line + line, self.column)
+            target = tile.at(stage, self.line + line, self.column)
             copy_async(self.buffer, index, tile.buffer, target, wide, valid)
 
     @kernel
@@ -168,4 +160,4 @@ class PixelLoader(Loader):
     def put(self, fragments: Sequence[Value], stage: Index) -> None:
         tile, access = self.tile, Access(static_range(self.pixels.wide), wide=True)
         for line, fragment in zip(self.lines, fragments, strict=True):
-            store_fragment(fragment, tile.buffer, tile.at(self.k, stage, self.line + line, self.column), access)
+            store_fragment(fragment, tile.buffer, tile.at(stage, self.line + line, self.column), access)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.kernel.cluster import ClusterBarrierOp, RemoteSharedOp
-from mlirt.dialects.kernel.core import LoadOp, ReduceKind, StoreOp
-from mlirt.dialects.kernel.simt import BarrierOp
+from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, memory_order, strides, with_order
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.cuda.tiles.engines import Engine
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
 from mlirt.kernels.lib.epilogue import ProductOp, extra_operands, store_finished
 from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
-from mlirt.kernels.lib.language.values import bool_of
-from mlirt.kernels.lib.language.words import Box, constant, parallel, reduction, stride, strided
+from mlirt.kernels.lib.language.hopper_words import remote_shared, sync_cluster
+from mlirt.kernels.lib.language.words import Box, Strided, constant, parallel, reduction, stride, strided
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse, direct
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -72,8 +67,12 @@ class Partial:
         of = epilogue.output.type
         self.access = Affine(epilogue.output, strides(with_order(of, memory_order(of)))[0])
 
-    def pointer(self, k: KernelBuilder) -> SSAValue:
-        return k.memory(self.buffer, self.element)
+    def pointer(self) -> Value:
+        return builder().memory(self.buffer, self.element)
+
+    def memory(self, nest: Nest) -> Strided:
+        """The parts by their number and the indices along the loops of a nest that has them as its last operand."""
+        return strided(self.pointer(), stride(self.total), *[stride(step) for step in nest.operands[-1].steps])
 
 
 def add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering, family: str) -> None:
@@ -89,7 +88,7 @@ def _add_parts(epilogue: Epilogue, partial: Partial, lowering: Lowering) -> None
     k, nest = builder(), epilogue.nest(lowering, frozenset(), [partial.access])
     steps = [stride(step) for step in nest.operands[-1].steps]
     code = NestCode(k, Nest(nest.extents, nest.operands[:-1], nest.groups))
-    accumulators = strided(partial.pointer(k), stride(partial.total), *steps)
+    accumulators = strided(partial.pointer(), stride(partial.total), *steps)
     for loops in parallel(code.extents()):
         here, zero = loops[: len(nest.extents)], constant(0, partial.element)
         total = reduction(ReduceKind.ADD, Box(partial.parts), zero, lambda part: accumulators[(part, *here)])
@@ -104,27 +103,24 @@ class TileResults:
     """
 
     def __init__(
-        self,
-        k: KernelBuilder,
-        shape: WarpTile,
-        thread: SSAValue,
-        tile: TileMemory,
-        part: Value,
-        *,
-        along_rows: bool = False,
+        self, shape: WarpTile, thread: Value, tile: TileMemory, part: Value, *, along_rows: bool = False
     ) -> None:
         """`part` is the number of this block in its cluster, if there is one."""
-        self.k, self.shape, self.tile, self.part = k, shape, tile, part
-        self.buffers = [tile.buffer]
+        self.shape, self.tile, self.part, self.buffers = shape, tile, part, [tile.buffer]
         if shape.is_cluster:
-            k.insert(ClusterBarrierOp())
-            self.buffers = [k.value(RemoteSharedOp(tile.buffer, k.constant(rank))) for rank in range(shape.parts)]
-        side = shape.rows if along_rows else shape.columns
-        near, far = k.rem(thread, side), k.div(thread, side)
-        self.row, self.column = (near, far) if along_rows else (far, near)
+            sync_cluster()
+            self.buffers = [remote_shared(tile.buffer, rank) for rank in range(shape.parts)]
+        side, lines = (shape.rows, shape.columns) if along_rows else (shape.columns, shape.rows)
         self.step = shape.threads // side
-        self.lines = (shape.columns if along_rows else shape.rows) // self.step
+        self.lines = lines // self.step
         self.rounds = -(-self.lines // len(self.buffers))
+        self.row, self.column = self._first(thread, side, along_rows)
+
+    @kernel
+    def _first(self, thread: Value, side: int, along_rows: bool) -> tuple[Value, Value]:
+        """The row and the column of this thread's first place."""
+        near, far = thread % side, thread // side
+        return (near, far) if along_rows else (far, near)
 
     @kernel
     def line(self, number: Index) -> Value:
@@ -134,34 +130,13 @@ class TileResults:
         blocks = len(self.buffers)
         return value_of(number if blocks == 1 else number * blocks + self.part)
 
+    @kernel
     def has(self, line: Value) -> bool:
         """Whether there is such a place; `True` where there always is."""
-        return self.lines % len(self.buffers) == 0 or bool_of(self.k.compare("slt", line, self.lines))
+        return self.lines % len(self.buffers) == 0 or line < self.lines
 
+    @kernel
     def sum(self, row: Value, column: Value) -> Value:
         """What the blocks have kept at a place of the tile."""
-        index = self.tile.at(self.k, 0, row, column)
-        first, *others = [self.k.value(LoadOp(buffer, [index], [1])) for buffer in self.buffers]
-        return value_of(reduce(self.k.scalars(first.type).add, others, first))
-
-    def end_cluster(self) -> None:
-        """Wait for the other blocks, as none may end while another one reads what it has kept."""
-        self.k.insert(ClusterBarrierOp())
-
-
-def keep_accumulators(k: KernelBuilder, engine: Engine, accumulators: Value, tile: TileMemory) -> None:
-    """Let all threads see the accumulators."""
-    build(k, engine.keep, accumulators, tile)
-    k.insert(BarrierOp())
-
-
-class PartCode:
-    """Stores of the accumulators of one part."""
-
-    def __init__(self, k: KernelBuilder, epilogue: Epilogue, partial: Partial, nest: Nest, part: SSAValue) -> None:
-        """`nest` has the scratch memory as its last operand."""
-        self.k, self.part, self.pointer = k, part, partial.pointer(k)
-        self.steps = [k.stride(partial.total), *(k.stride(step) for step in nest.operands[-1].steps)]
-
-    def store(self, sum_: SSAValue, loops: Sequence[SSAValue]) -> None:
-        self.k.insert(StoreOp(sum_, self.pointer, [self.part, *loops], self.steps))
+        index = self.tile.at(0, row, column)
+        return value_of(sum(value_of(buffer)[index] for buffer in self.buffers))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from mlirt.dialects.kernel.split_float import SplitMmaOp
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.engines import QUAD, Engine, MultiplyAdd, Share, share
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader
 from mlirt.kernels.lib.cuda.tiles.main_loop import sum_of_products
 from mlirt.kernels.lib.cuda.tiles.shape import WarpTile
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import Access, block_is_finite, load_fragment
 from mlirt.kernels.lib.language.words import static_range
@@ -25,10 +24,10 @@ different banks, as lines are 4 banks apart.
 class InQuads(MultiplyAdd):
     """Each thread multiplies for itself, and has the accumulators that it has of the matrix units."""
 
-    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: Value) -> None:
-        Engine.__init__(self, k, shape, thread)
-        self.warp_row, self.warp_column, self.quad, self.deep = build(k, self._place, thread)
-        self.rows, self.columns = build(k, self._own)
+    def __init__(self, shape: WarpTile, thread: Value) -> None:
+        Engine.__init__(self, shape, thread)
+        self.warp_row, self.warp_column, self.quad, self.deep = self._place(thread)
+        self.rows, self.columns = self._own()
 
     @kernel
     def _place(self, thread: Value) -> tuple[Value, ...]:
@@ -46,10 +45,10 @@ class InQuads(MultiplyAdd):
 class SplitMatrixUnit(InQuads):
     """The warps multiply on their matrix units; the lines of both operands go along the depth."""
 
-    def __init__(self, k: KernelBuilder, shape: WarpTile, thread: Value) -> None:
-        super().__init__(k, shape, thread)
+    def __init__(self, shape: WarpTile, thread: Value) -> None:
+        super().__init__(shape, thread)
         self.tile_rows, self.tile_columns = shape.rows // shape.warp_rows, shape.columns // shape.warp_columns
-        self.left_column, self.right_column = build(k, self._columns)
+        self.left_column, self.right_column = self._columns()
 
     @kernel
     def _columns(self) -> tuple[Value, Value]:
@@ -60,8 +59,8 @@ class SplitMatrixUnit(InQuads):
     @kernel
     def multiply(self, accumulators: Value, left: TileMemory, right: TileMemory, stage: Index) -> Value:
         total, line = accumulators, self.deep * 2
-        left_at = left.at(self.k, stage, line, self.left_column)
-        right_at = right.at(self.k, stage, line, self.right_column)
+        left_at = left.at(stage, line, self.left_column)
+        right_at = right.at(stage, line, self.right_column)
         for first in static_range(0, self.shape.depth, _DEEP):
             a = self._fragment(left, left_at, first, self.tile_rows)
             b = self._fragment(right, right_at, first, self.tile_columns)
@@ -79,22 +78,11 @@ class SplitMatrixUnit(InQuads):
         return load_fragment(tile.buffer, index, Access(offsets, wide=True))
 
 
+@kernel
 def exact_sum(engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int) -> Value:
     """The sum of products, which threads multiply for themselves where it, or a factor, is infinite or no number."""
-    k = engine.k
-    total = sum_of_products(k, engine, left, right, first, steps, stages)
-    return build(k, _exact, total, engine, left, right, first, steps, stages)
-
-
-@kernel
-def _exact(
-    total: Value, engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int
-) -> Value:
+    total = sum_of_products(engine, left, right, first, steps, stages)
     if not block_is_finite(total):
-        total = _by_threads(engine, left, right, first, steps, stages)
+        plain = InQuads(engine.shape, engine.thread)
+        total = sum_of_products(plain, left, right, first, steps, stages)
     return value_of(total)
-
-
-def _by_threads(engine: SplitMatrixUnit, left: Loader, right: Loader, first: Value, steps: Value, stages: int) -> Value:
-    plain = InQuads(engine.k, engine.shape, engine.thread)
-    return sum_of_products(engine.k, plain, left, right, first, steps, stages)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, SSAValue
 
-from mlirt.dialects.kernel.simt import ReuseSharedOp, SharedOp
 from mlirt.dialects.tensor_types import byte_width
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.builder.run_values import Value
 from mlirt.kernels.lib.cuda.tiles.shape import TILE_PADDING
+from mlirt.kernels.lib.language import Index, Value, kernel
+from mlirt.kernels.lib.language.simt_words import reuse_shared, shared_memory
+from mlirt.kernels.lib.language.words import place
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class TileMemory:
     def size(self) -> int:
         return self.lines * self.pitch
 
-    def at(self, k: KernelBuilder, stage: SSAValue | int, line: SSAValue | int, column: SSAValue | int) -> Value:
+    @kernel
+    def at(self, stage: Index, line: Index, column: Index) -> Value:
         """The index of an element of a stage."""
-        start = k.add(k.mul(stage, self.size), self.base)
-        return k.add(k.add(start, k.mul(line, self.pitch)), column)
+        return place(stage * self.size + self.base + line * self.pitch + column)
 
 
 @dataclass(frozen=True)
@@ -43,27 +43,20 @@ class TileMemories:
 
     @staticmethod
     def allocate(
-        k: KernelBuilder,
-        element: Attribute,
-        stages: int,
-        left: tuple[int, int],
-        right: tuple[int, int],
-        accumulators: int,
+        element: Attribute, stages: int, left: tuple[int, int], right: tuple[int, int], accumulators: int
     ) -> TileMemories:
         """Room for tiles of (lines, width) elements, and in the same place for `accumulators` bytes of accumulators."""
         size = byte_width(element)
         pitches = [width + TILE_PADDING // size for _, width in (left, right)]
         start = stages * left[0] * pitches[0]
         count = start + stages * right[0] * pitches[1]
-        buffer = k.value(SharedOp(max(count, -(-accumulators // size)), element))
-        buffer.name_hint = "tiles"
+        buffer = shared_memory("tiles", max(count, -(-accumulators // size)), element)
         return TileMemories(TileMemory(buffer, 0, *left, pitches[0]), TileMemory(buffer, start, *right, pitches[1]))
 
-    def accumulators(self, k: KernelBuilder, rows: int, columns: int, element: Attribute) -> TileMemory:
+    def accumulators(self, rows: int, columns: int, element: Attribute) -> TileMemory:
         """Accumulators of 4 bytes in the shared memory of the tiles, to be used after the last read of a tile."""
         pitch = accumulator_pitch(columns)
-        buffer = k.value(ReuseSharedOp(self.left.buffer, rows * pitch, element))
-        buffer.name_hint = "accumulators"
+        buffer = reuse_shared("accumulators", self.left.buffer, rows * pitch, element)
         return TileMemory(buffer, 0, rows, columns, pitch)
 
 

@@ -11,12 +11,11 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.loaders import Loader, rounded
 from mlirt.kernels.lib.cuda.tiles.tile_memory import TileMemory
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, builder, kernel
 from mlirt.kernels.lib.language.simt_words import Access, copy_async, count_where, load_fragment, store_fragment
-from mlirt.kernels.lib.language.words import place, split, static_range
+from mlirt.kernels.lib.language.words import extent, place, split, static_range
 from mlirt.kernels.lib.nests.convolution_operands import ConvolutionOperands
 
 
@@ -56,6 +55,14 @@ class Window:
         """Whether pixels become elements of the kernel's type as they are read."""
         return self.element != element_of(self.op.kernel.type)
 
+    @kernel
+    def place_of(self, column: Value) -> tuple[Value, Value]:
+        """The image of a column, and the pixel of that."""
+        if dims(self.op.output.type)[0] == 1:
+            return place(0), column
+        pixels = extent(self.pixels)
+        return column // pixels, column % pixels
+
     def tiles_per_tap(self, depth: int) -> int:
         return -(-self.channels // depth)
 
@@ -82,24 +89,17 @@ class WindowLoader(Loader):
     """
 
     def __init__(
-        self,
-        k: KernelBuilder,
-        window: Window,
-        tile: TileMemory,
-        thread: Value,
-        threads: int,
-        first: Value,
-        group: Value,
+        self, window: Window, tile: TileMemory, thread: Value, threads: int, first: Value, group: Value
     ) -> None:
         """`first` is the tile's first pixel."""
-        self.k, self.window, self.tile = k, window, tile
+        k, self.window, self.tile = builder(), window, tile
         self.target = memory(tile.buffer).get_element_type()
         self.is_async = window.wide * byte_width(window.element) >= 4 and not window.is_rounded
         self.step = threads // (tile.width // window.wide)
         self.count = tile.lines // self.step
         self.buffer, self.strides = k.buffer(window.op.input), k.strides(window.op.input)
         self.source = ConvolutionOperands(k, window.op)
-        self.line, self.column, self.first_channel, self.pixel = build(k, self._place, thread, first, group)
+        self.line, self.column, self.first_channel, self.pixel = self._place(thread, first, group)
 
     @property
     def can_fetch(self) -> bool:
@@ -114,13 +114,11 @@ class WindowLoader(Loader):
 
     @kernel
     def _pixel(self, column: Value) -> _Pixel:
-        window, k = self.window, self.k
-        batch, _, *sizes = dims(window.op.output.type)
-        columns = batch * window.pixels
-        exists = (isinstance(columns, int) and columns % self.tile.width == 0) or column < value_of(k.size(columns))
-        pixels, image, pixel = value_of(k.size(window.pixels)), place(0), column
-        if batch != 1:
-            image, pixel = column // pixels, column % pixels
+        window = self.window
+        _, _, *sizes = dims(window.op.output.type)
+        columns = column_count(window.op)
+        exists = (isinstance(columns, int) and columns % self.tile.width == 0) or column < extent(columns)
+        image, pixel = window.place_of(column)
         offset = image * self.strides[0]
         if self.window.wide > 1:
             return _Pixel(offset + pixel, [], exists)
@@ -176,7 +174,7 @@ class WindowLoader(Loader):
         wide, tile = self.window.wide, self.tile
         lines = self._flat_lines(step) if self.window.is_flat else self._tap_lines(step)
         for number, (index, exists) in enumerate(lines):
-            target = tile.at(self.k, stage, self.line + number * self.step, self.column)
+            target = tile.at(stage, self.line + number * self.step, self.column)
             copy_async(self.buffer, index, tile.buffer, target, wide, count_where(exists, wide))
 
     @kernel
@@ -211,7 +209,7 @@ class WindowLoader(Loader):
     @kernel
     def put(self, fragments: Sequence[Value], stage: Index) -> None:
         tile, pitch = self.tile, self.step * self.tile.pitch
-        start = tile.at(self.k, stage, self.line, self.column)
+        start = tile.at(stage, self.line, self.column)
         if not self.window.is_flat:
             store_fragment(fragments[0], tile.buffer, start, Access([n * pitch for n in static_range(self.count)]))
         else:

@@ -18,8 +18,10 @@ from mlirt.kernels.lib.language.simt_words import (
     count_where,
     element_at,
     elementwise,
+    filled,
     fragment,
     load_fragment,
+    reuse_shared,
     shared_memory,
     shuffle_xor,
     store_fragment,
@@ -112,6 +114,48 @@ def test_asynchronous_copies_fill_up_with_zeros() -> None:
 
     y, x = _run(copies, 2 * _WARP)
     assert np.array_equal(y, np.where((np.arange(2 * _WARP) < 5) | (np.arange(2 * _WARP) >= _WARP), x, 0))
+
+
+def test_shared_memory_is_used_again() -> None:
+    @kernel
+    def twice(x: Value, y: Value) -> None:
+        thread = thread_id()
+        first = shared_memory("first", _WARP, f32)
+        first[thread] = x[thread]
+        sync_threads()
+        neighbour = first[_WARP - 1 - thread]
+        sync_threads()
+        second = reuse_shared("second", first, _WARP, f32)
+        second[thread] = neighbour + 1.0
+        sync_threads()
+        y[thread] = second[_WARP - 1 - thread]
+
+    y, x = _run(twice, _WARP)
+    assert np.array_equal(y, x + 1)
+    text = text_of(read(twice, MEMORY, MEMORY, target="cuda"))
+    assert "%second = kernel.reuse_shared" in text
+    assert text.count("kernel.shared") == 1
+
+
+def test_a_fragment_of_equal_numbers() -> None:
+    @kernel
+    def fill(x: Value, y: Value) -> None:
+        store_fragment(filled(-2.5, f32, 4), y, thread_id() * 4, Access(static_range(4)))
+
+    y, _ = _run(fill, 4 * _WARP)
+    assert (y == -2.5).all()
+
+
+def test_blocks_have_numbers_along_each_axis_of_their_grid() -> None:
+    @kernel
+    def number(x: Value, y: Value) -> None:
+        here = (block_id(2) * 2 + block_id(1)) * 3 + block_id()
+        y[here] = x[here]
+
+    x = np.arange(12, dtype=np.float32)
+    y = np.zeros_like(x)
+    run_kernel(read(number, MEMORY, MEMORY, target="cuda"), [x, y], grid=(3, 2, 2), block=1)
+    assert np.array_equal(y, x)
 
 
 def test_what_is_known_needs_no_count() -> None:
