@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.tensor_types import element_of
 from mlirt.kernels.lib.epilogue import finished_fragment
 from mlirt.kernels.lib.language import Value
@@ -29,4 +28,4 @@ def finished_results(op: AttentionOp, numbers: Value) -> Value:
 
     if op.epilogue is None:
         return elementwise(rounded, element, numbers)
-    return finished_fragment(op.epilogue, [numbers], element, length(numbers))
+    return finished_fragment(op.epilogue, [numbers], element)

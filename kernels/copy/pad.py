@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from mlirt.dialects.fused.pad import PadOp
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.tensor_types import dims, element_of, rank
-from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Index, Value, build, builder, kernel, value_of
-from mlirt.kernels.lib.language.words import clamp, extent, floor_div, is_inside, parallel, stride
-from mlirt.kernels.lib.loops.block_lanes import zero
+from mlirt.kernels.lib.language import Index, Value, build, kernel
+from mlirt.kernels.lib.language.words import Elements, clamp, constant, extent, floor_div, is_inside, parallel, stride
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -41,7 +39,7 @@ def _pad(code: NestCode, moved: Sequence[int], op: PadOp) -> None:
     pads = {axis: extent(op.pre.dims()[axis]) for axis in moved}
     strides = {axis: stride(op.strides()[axis]) for axis in moved}
     lengths = {axis: extent(dims(op.input.type)[axis]) for axis in moved}
-    fill = fill_of(builder(), op)
+    fill = fill_of(op)
     for loops in parallel(code.extents()):
         here, value, inside = list(loops[: len(code.nest.groups)]), fill, True
         for axis in moved:
@@ -55,10 +53,12 @@ def _pad(code: NestCode, moved: Sequence[int], op: PadOp) -> None:
         code.store(value, 1, loops)
 
 
-def fill_of(k: KernelBuilder, op: PadOp) -> Value:
+@kernel
+def fill_of(op: PadOp) -> Value:
     """What stands outside of the input."""
-    zeros = [k.constant(0)] * rank(op.fill.type) if op.fill is not None else []
-    return value_of(zero(k, element_of(op.input.type)) if op.fill is None else k.load(op.fill, zeros))
+    if op.fill is None:
+        return constant(0, element_of(op.input.type))
+    return Elements(op.fill)[[0] * rank(op.fill.type)]
 
 
 @kernel

@@ -18,13 +18,12 @@ from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.kernel.core import YieldOp
-from mlirt.dialects.kernel.fragment_map import MapFragmentOp
 from mlirt.dialects.tensor_types import rank
 from mlirt.kernels.lib.builder.placement import Placements
 from mlirt.kernels.lib.language import Index, Value
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.nest_words import masked
+from mlirt.kernels.lib.language.simt_words import elementwise
 from mlirt.kernels.lib.language.words import inline
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode, affine
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
@@ -54,9 +53,7 @@ def finished(
     return value
 
 
-def store_finished(
-    region: Region, code: NestCode, first: int, accumulator: SSAValue, at: Sequence[SSAValue]
-) -> None:
+def store_finished(region: Region, code: NestCode, first: int, accumulator: SSAValue, at: Sequence[SSAValue]) -> None:
     """Store what an epilogue makes of an accumulator at a place of a nest; zero in a lane beyond the last channel.
 
     The operands of the nest are `first` others, the extra operands, and the result.
@@ -71,26 +68,23 @@ def store_finished(
     code.store(masked(value, of, index), result, at)
 
 
-def finished_fragment(region: Region, values: Sequence[SSAValue], element: Attribute, count: int) -> Value:
-    """What an epilogue that depends on values alone makes of `count` accumulators of a thread and the extra operands.
+def finished_fragment(region: Region, values: Sequence[SSAValue], element: Attribute) -> Value:
+    """What an epilogue that depends on values alone makes of the accumulators of a thread and the extra operands.
 
     Numbers that are arguments of the kernel become operands.
     """
-    k, numbers = builder(), dict[Operation, SSAValue]()
-    for op in region.block.ops:
-        if isinstance(op, arith.ConstantOp) and (value := k.number_argument(op)) is not None:
-            numbers[op] = value
-    made = MapFragmentOp([*values, *numbers.values()], element, count)
-    arguments = dict(zip(numbers, made.body.block.args[len(values) :], strict=True))
+    found = [(op, builder().number_argument(op)) for op in region.block.ops if isinstance(op, arith.ConstantOp)]
+    numbers = {op: argument for op, argument in found if argument is not None}
 
-    def constant(op: Operation) -> SSAValue:
-        return arguments[op] if op in arguments else k.value(op.clone())
+    def finish(*scalars: SSAValue) -> SSAValue:
+        given: dict[Operation, SSAValue] = dict(zip(numbers, scalars[len(values) :], strict=True))
 
-    with k.inside(made.body.block):
-        special = {arith.ConstantOp.name: constant}
-        yielded = copy_region(region, made.body.block.args[: len(values)], k.insert, special)
-        k.insert(YieldOp(operands=[yielded]))
-    return emit(made)
+        def constant(op: Operation) -> SSAValue:
+            return given[op] if op in given else emit(op.clone())
+
+        return copy_region(region, scalars[: len(values)], builder().insert, {arith.ConstantOp.name: constant})[0]
+
+    return elementwise(finish, element, *values, *numbers.values())
 
 
 __all__ = ["ProductOp", "extra_operands", "finished", "finished_fragment", "store_finished"]

@@ -10,13 +10,8 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.cpu_device import CpuDevice
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.kernel.amx import (
-    LANES,
-    AmxBeginOp,
-    AmxEndOp,
-)
+from mlirt.dialects.kernel.amx import LANES
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.dialects.target import AMX
 from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.convolution.cpu.geometry import Geometry, geometry_of, is_flat
@@ -27,9 +22,9 @@ from mlirt.kernels.lib.cpu.amx_choice import MatrixTile, choose_matrix_tile, pie
 from mlirt.kernels.lib.cpu.register_tiles.tile_code import TileCode
 from mlirt.kernels.lib.cpu.register_tiles.tile_rows import Grid, Place
 from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_tasks
-from mlirt.kernels.lib.language import Index, Value, kernel
-from mlirt.kernels.lib.language.amx_words import clear_accumulators, dot_add, store_accumulators
-from mlirt.kernels.lib.language.tile_words import load, prefetch
+from mlirt.kernels.lib.language import Index, Value, build, kernel
+from mlirt.kernels.lib.language.amx_words import clear_accumulators, dot_add, matrix_unit, store_accumulators
+from mlirt.kernels.lib.language.tile_words import load, prefetch, worker_memory
 from mlirt.kernels.lib.language.words import size
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tactics.registry import TACTIC
@@ -113,15 +108,14 @@ class AmxKernel(ConvolutionKernel):
     ) -> None:
         super().__init__(code, geometry, RegisterTile(tile.length, tile.columns), grid, tasks, weights)
         self.tile_shape, self.taps = tile, taps
-        self.depth = taps * geometry.depth
+        self.depth, self.amx_tile = taps * geometry.depth, (tile.rows, tile.columns, tile.pixels)
+        memory = build(self.k, worker_memory, i32, tile.length * tile.columns * LANES)
+        self.memory = self.k.named(memory, "memory", keep=True)
 
-    def write(self) -> None:
-        k, tile = self.k, self.tile_shape
-        memory = k.value(WorkerMemoryOp(i32, tile.length * tile.columns * LANES))
-        self.memory = k.named(memory, "memory", keep=True)
-        k.insert(AmxBeginOp(tile.rows, tile.columns, tile.pixels, self.depth))
-        super().write()
-        k.insert(AmxEndOp())
+    @kernel
+    def _tasks(self) -> None:
+        with matrix_unit(self.amx_tile, self.depth):
+            ConvolutionKernel._tasks(self)
 
     @kernel
     def tiles(self, place: Place, first: Index, last: Value, is_whole: bool) -> None:
@@ -131,7 +125,7 @@ class AmxKernel(ConvolutionKernel):
     @kernel
     def tile(self, place: Place, pixel: Index, rows: Value | None) -> None:
         tile, count = self.tile_shape, piece_of(self.tile_shape)
-        shape, width = (tile.rows, tile.columns, tile.pixels), tile.columns * LANES
+        shape, width = self.amx_tile, tile.columns * LANES
         x_at = self.window_start(place, pixel)
         ahead = self.ahead_of(place, pixel, self.depth // self.geometry.word * tile.columns)
         clear_accumulators(shape)

@@ -23,7 +23,6 @@ from xdsl.ir import SSAValue
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.scalar_builder import scalar_type
-from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
@@ -31,7 +30,7 @@ from mlirt.kernels.convolution.cuda.depthwise_nest import CHANNEL, ROW, depthwis
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.epilogue import store_finished
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
-from mlirt.kernels.lib.language.words import cast, constant, extent, is_inside, parallel, static_range
+from mlirt.kernels.lib.language.words import cast, constant, extent, is_inside, parallel, static_range, strided, widened
 from mlirt.kernels.lib.loops.loop_nest import NestCode
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -208,18 +207,15 @@ class _Depthwise:
                 accumulators[result] = accumulators[result] + wide * weights[number]
         return accumulators
 
-    def _weight(self, loops: Sequence[SSAValue], across: SSAValue | None, along: int) -> Value:
+    @kernel
+    def _weight(self, loops: Sequence[Value], across: Value | None, along: int) -> Value:
         """The weight of a tap."""
-        k, last = self.k, rank(self.op.output.type) - 1
-        if across is None:
-            tap = k.constant(along)
-        elif self.window.along == last:
-            tap = k.add(k.mul(across, self.window.taps(last)), along)
-        else:
-            tap = k.add(across, along * self.window.taps(last))
-        channel = self.code.original(CHANNEL, loops)
-        loaded = k.value(LoadOp(self.weights, [tap, channel], self.weight_steps))
-        return cast(k.ready(loaded), element_of(self.op.kernel.type), self.accumulator_type)
+        last, tap = rank(self.op.output.type) - 1, along
+        if across is not None:
+            taps = self.window.taps(last)
+            tap = across * taps + along if self.window.along == last else across + along * taps
+        channel, weights = self.code.original(CHANNEL, loops), strided(self.weights, *self.weight_steps)
+        return widened(weights[tap, channel], self.accumulator_type)
 
 
 __all__ = ["lower"]

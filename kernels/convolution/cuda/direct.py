@@ -18,14 +18,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects import symbolic
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
-from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.fragment import OuterProductOp
-from mlirt.dialects.kernel.fragment_map import FragmentPartOp
 from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank, stored_bytes
@@ -33,9 +30,10 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise
 from mlirt.kernels.lib.epilogue import extra_operands, finished_fragment
-from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, build, kernel
 from mlirt.kernels.lib.language.context import emit
-from mlirt.kernels.lib.language.simt_words import Access, fragment, load_fragment, store_fragment, zeros
+from mlirt.kernels.lib.language.nest_words import linear_index
+from mlirt.kernels.lib.language.simt_words import Access, fragment, load_fragment, part_of, store_fragment, zeros
 from mlirt.kernels.lib.language.words import (
     Tensor,
     ceil_div,
@@ -47,7 +45,7 @@ from mlirt.kernels.lib.language.words import (
     place,
     static_range,
 )
-from mlirt.kernels.lib.loops.loop_nest import direct, linear_index
+from mlirt.kernels.lib.loops.loop_nest import direct
 from mlirt.kernels.lib.nests.taps import Axis
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -200,7 +198,7 @@ class _Direct:
             for row in static_range(rows):
                 if row == 0 or is_multiple(height, rows) or first + row < extent(height):
                     at = [loops[0], loops[1] * channels, *loops[2:-2], first + row, loops[-1]]
-                    self._store(at, emit(FragmentPartOp(total, row * channels, channels)))
+                    self._store(at, total, row)
 
     @kernel
     def _sum(self, loops: Sequence[Value], first: Value) -> Value:
@@ -244,27 +242,28 @@ class _Direct:
             tap, found, inside = tap // axis.known_size, [here, *found], inside and is_there
         return found, inside
 
-    def _store(self, at: Sequence[SSAValue], total: SSAValue) -> None:
-        """The results of neighbouring channels."""
-        channels = self.block.channels
-        left = None
+    @kernel
+    def _store(self, at: Sequence[Value], total: Value, row: int) -> None:
+        """The results of neighbouring channels, of the accumulators of all rows."""
+        channels, left = self.block.channels, None
         if self.count % channels:
-            k = self.k
-            left = k.min(k.sub(k.constant(self.count), at[CHANNEL]), channels)
-        values = [total]
-        for one, memory in zip(self.extras, self.pointers, strict=False):
-            index, step = linear_index(self.k, one, at), one.steps[CHANNEL]
-            if step == 0:
-                values.append(self.k.value(LoadOp(memory, [index], [1])))
-            else:
-                values.append(load_fragment(memory, index, self._access(step, left)))
-        made = finished_fragment(self.op.epilogue, values, element_of(self.op.output.type), channels)
-        index, step = linear_index(self.k, self.result, at), self.result.steps[CHANNEL]
-        store_fragment(made, self.pointers[-1], value_of(index), self._access(step, left))
+            left = min(self.count - at[CHANNEL], channels)
+        values = [part_of(total, row * channels, channels)]
+        values += [self._extra(number, at, left) for number in range(len(self.extras))]
+        index, access = linear_index(self.result, at), self._access(self.result.steps[CHANNEL], left)
+        element = element_of(self.op.output.type)
+        store_fragment(finished_fragment(self.op.epilogue, values, element), self.pointers[-1], index, access)
 
-    def _access(self, step: Dim, left: SSAValue | None) -> Access:
-        stride = None if step == 1 else self.k.size(step)
-        return Access(range(self.block.channels), stride=stride, valid=None if left is None else value_of(left))
+    @kernel
+    def _extra(self, number: int, at: Sequence[Value], left: Index | None) -> Value:
+        """An extra operand of these results: one element for all, or one for each."""
+        index, step = linear_index(self.extras[number], at), self.extras[number].steps[CHANNEL]
+        if step == 0:
+            return self.pointers[number][index]
+        return load_fragment(self.pointers[number], index, self._access(step, left))
+
+    def _access(self, step: Dim, left: Index | None) -> Access:
+        return Access(range(self.block.channels), stride=None if step == 1 else extent(step), valid=left)
 
 
 @kernel

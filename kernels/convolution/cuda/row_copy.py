@@ -21,7 +21,6 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.scalar_builder import scalar_type
-from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.layout import Layout, arranged
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_half
@@ -29,8 +28,16 @@ from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory, WindowShape
 from mlirt.kernels.lib.language import Value, build, builder, kernel
 from mlirt.kernels.lib.language.simt_words import Access, fragment, store_fragment
-from mlirt.kernels.lib.language.values import bool_of
-from mlirt.kernels.lib.language.words import cast, constant, extent, is_inside, parallel, place, static_range
+from mlirt.kernels.lib.language.words import (
+    constant,
+    extent,
+    is_inside,
+    parallel,
+    place,
+    static_range,
+    strided,
+    widened,
+)
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 if TYPE_CHECKING:
@@ -140,8 +147,7 @@ class RowCopy:
                 for channel in static_range(sizes[1] if isinstance(sizes[1], int) else 0):
                     loaded = zero
                     if self._inside(at, sizes[2:]):
-                        load = LoadOp(source, [loops[0], k.constant(channel), *at], steps)
-                        loaded = cast(k.ready(k.value(load)), element_of(op.input.type), element)
+                        loaded = widened(strided(source, *steps)[loops[0], channel, *at], element)
                     values.append(loaded)
             values += [zero] * (self.channels - len(values))
             index = place(0)
@@ -155,13 +161,14 @@ class RowCopy:
         places = zip(positions, self.fold, cell, self.padding, strict=True)
         return [position * fold + (own - before) for position, fold, own, before in places]
 
+    @kernel
     def _inside(self, at: Sequence[Value], sizes: tuple[Dim, ...]) -> bool:
         """Whether a cell is one of the image, which all are along dimensions that are the image's own."""
-        inside: SSAValue | None = None
+        inside = True
         for axis, (cell, size) in enumerate(zip(at, sizes, strict=True)):
             if self.fold[axis] > 1 or self.padding[axis] or self.sizes[1 + axis] != size:
-                inside = builder().both(inside, is_inside(cell, extent(size)))
-        return True if inside is None else bool_of(inside)
+                inside = inside and is_inside(cell, extent(size))
+        return inside
 
 
 def _copy(op: ConvolutionOp, kind: Kind, fold: tuple[int, ...]) -> RowCopy | None:

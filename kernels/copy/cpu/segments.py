@@ -89,7 +89,7 @@ class _Segments:
         op, nest, mode = self.op, self.line.nest, self.op.mode.data
         sizes, pres, steps = dims(op.input.type), op.pre.dims(), op.strides()
         moved = {axis: (extent(pres[axis]), stride(steps[axis]), extent(sizes[axis])) for axis in self.line.moved}
-        fill = fill_of(builder(), op)
+        fill = fill_of(op)
         for *target, chunk in tasks([*nest.extents[:-1], ceil_div(self.line.count, _CHUNK)]):
             source, inside = [*target], True
             for axis in self.line.moved:

@@ -17,19 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlirt.dialects.fused.pad import PadOp
-from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.slicing import PadMode
 from mlirt.dialects.symbolic import Dim, ceil_div, floor_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.copy.pad import moved_nest, resolve
+from mlirt.kernels.copy.pad import fill_of, moved_nest, resolve
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_builder import Stride
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
 from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import Access, fragment, store_fragment
-from mlirt.kernels.lib.language.words import parallel, place, static_range
-from mlirt.kernels.lib.loops.block_lanes import zero
+from mlirt.kernels.lib.language.words import constant, parallel, place, static_range
 from mlirt.kernels.lib.loops.loop_nest import Nest
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -127,10 +125,10 @@ class _Padded:
         self.strides = {axis: k.stride(op.strides()[axis]) for axis in segments.moved}
         self.lengths = {axis: value_of(k.size(dims(op.input.type)[axis])) for axis in segments.moved}
         self.source, self.target = k.buffer(op.input), k.buffer(op.output)
+        self.fill = build(k, constant, 0, element_of(op.input.type))
         fill = None if op.fill is None else lowering.constant_array(op.fill)
-        self.fill = value_of(zero(k, element_of(op.input.type)))
         if op.fill is not None and (fill is None or fill.reshape(-1)[:1].tobytes().strip(b"\0")):
-            self.fill = k.value(LoadOp(k.buffer(op.fill), [k.constant(0)], [1]))
+            self.fill = build(k, fill_of, op)
 
     def write(self) -> None:
         build(self.k, self._in_all_rows if self.segments.crosses else self._in_rows)

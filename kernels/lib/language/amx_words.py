@@ -5,15 +5,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from mlirt.dialects.kernel.amx import AmxClearOp, AmxDotAddOp, AmxStoreOp
+from mlirt.dialects.kernel.amx import AmxBeginOp, AmxClearOp, AmxDotAddOp, AmxEndOp, AmxStoreOp
 from mlirt.kernels.lib.language.context import builder
 from mlirt.kernels.lib.language.values import Index
 
 Shape: TypeAlias = tuple[int, int, int]
+
+
+@contextmanager
+def matrix_unit(shape: Shape, depth: int) -> Generator[None]:
+    """What is done inside has the registers of a tile, and reads `depth` bytes of each row at once."""
+    builder().insert(AmxBeginOp(*shape, depth))
+    yield
+    builder().insert(AmxEndOp())
 
 
 def clear_accumulators(shape: Shape) -> None:

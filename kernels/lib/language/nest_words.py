@@ -16,7 +16,7 @@ from mlirt.kernels.lib.language.context import builder
 from mlirt.kernels.lib.language.functions import kernel
 from mlirt.kernels.lib.language.operators import as_type
 from mlirt.kernels.lib.language.values import Value, value_of
-from mlirt.kernels.lib.language.words import constant, extent, is_inside
+from mlirt.kernels.lib.language.words import constant, extent, is_inside, place, stride
 from mlirt.kernels.lib.loops.block_lanes import surplus
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
 
@@ -55,13 +55,19 @@ class NestOperand:
         return value_of(k.typed(k.scalars(element).cast(number, self.wide), element))
 
 
+@kernel
+def linear_index(one: Affine, at: Sequence[Value]) -> Value:
+    """How many elements from its pointer on the element of an operand lies; its `offset` is left out."""
+    return place(sum([here * stride(step) for here, step in zip(at, one.steps, strict=True) if step != 0]))
+
+
 def original_indices(
     code: NestCode, needed: Container[int], at: Sequence[SSAValue], axes: int, other: SSAValue | None = None
-) -> list[SSAValue]:
+) -> list[Value]:
     """The index along each dimension of the original space at a place of a nest; any one for dimensions that are not
     `needed`.
     """
-    return [code.original(axis, at) if axis in needed else other or at[0] for axis in range(axes)]
+    return [code.original(axis, at) if axis in needed else value_of(other or at[0]) for axis in range(axes)]
 
 
 @kernel

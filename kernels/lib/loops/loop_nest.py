@@ -30,15 +30,6 @@ class Affine:
     offset: Dim = 0
 
 
-def linear_index(k: KernelBuilder, one: Affine, at: Sequence[SSAValue]) -> Value:
-    """How many elements from its pointer on an element lies whose steps are constants; `offset` is left out."""
-    index = k.constant(0)
-    for here, step in zip(at, one.steps, strict=True):
-        if step != 0:
-            index = k.add(index, k.mul(here, k.stride(step)))
-    return value_of(index)
-
-
 def affine(value: SSAValue, place: Placement, access: AccessAttr, rank: int) -> Affine:
     """The elements that an access picks, over `rank` iteration dimensions."""
     indices = access.indices()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from mlirt.dialects.combine import ReduceKind, identity
 from mlirt.dialects.fused.contraction import MatmulOp
@@ -37,7 +37,7 @@ _Moved = Sequence[tuple[int, Value]]
 _Element = Callable[[Sequence[Value], _Moved], Value]
 
 # (one scalar per input, the index along each dimension of the space) -> what is accumulated.
-Body = Callable[[Sequence[SSAValue], Sequence[SSAValue]], Value]
+Body = Callable[[Sequence[Value], Sequence[Value]], Value]
 
 
 @dataclass(frozen=True)

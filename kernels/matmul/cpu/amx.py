@@ -9,20 +9,14 @@ from functools import partial
 from xdsl.dialects.builtin import i32
 
 from mlirt.dialects.fused.contraction import MatmulOp
-from mlirt.dialects.kernel.amx import (
-    LANES,
-    ROW_BYTES,
-    AmxBeginOp,
-    AmxEndOp,
-)
+from mlirt.dialects.kernel.amx import LANES, ROW_BYTES
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.worker import WorkerMemoryOp
 from mlirt.dialects.target import AMX
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cpu.amx_choice import MatrixTile, choose_matrix_tile, piece_of
-from mlirt.kernels.lib.language import Value, kernel
-from mlirt.kernels.lib.language.amx_words import clear_accumulators, dot_add, store_accumulators
-from mlirt.kernels.lib.language.tile_words import load
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.amx_words import clear_accumulators, dot_add, matrix_unit, store_accumulators
+from mlirt.kernels.lib.language.tile_words import load, worker_memory
 from mlirt.kernels.lib.language.words import size
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile
@@ -77,15 +71,14 @@ class AmxTileKernel(TileKernel):
 
     def __init__(self, k: KernelBuilder, op: MatmulOp, product: Product, tile: MatrixTile) -> None:
         super().__init__(k, op, product, RegisterTile(tile.length, tile.columns), LANES, None, _WORD)
-        self.registers = tile
-
-    def write(self, panels: Panels, packs: bool) -> None:
-        k, tile = self.k, self.registers
-        memory = k.value(WorkerMemoryOp(i32, tile.length * tile.columns * LANES))
+        self.registers, self.amx_tile = tile, (tile.rows, tile.columns, tile.pixels)
+        memory = build(k, worker_memory, i32, tile.length * tile.columns * LANES)
         self.memory = k.named(memory, "memory", keep=True)
-        k.insert(AmxBeginOp(tile.rows, tile.columns, tile.pixels, ROW_BYTES))
-        super().write(panels, packs)
-        k.insert(AmxEndOp())
+
+    @kernel
+    def _tasks(self, panels: Panels, packs: bool) -> None:
+        with matrix_unit(self.amx_tile, ROW_BYTES):
+            TileKernel._tasks(self, panels, packs)
 
     def tails(self) -> tuple[int, ...]:
         rows, height = self.product.rows, self.shape.rows
@@ -95,13 +88,13 @@ class AmxTileKernel(TileKernel):
 
     @kernel
     def tile(self, height: int, vectors: Vectors, place: Place) -> None:
-        tile, depth = self.registers, self.product.depth
+        depth = self.product.depth
         if height != self.shape.rows:
             TileKernel.tile(self, height, vectors, place)
         else:
             *batches, row_step, _, _ = self.steps(self.product.lhs)
             a_at = self.address([*place.batches, place.row], [*batches, row_step])
-            shape = (tile.rows, tile.columns, tile.pixels)
+            shape = self.amx_tile
             clear_accumulators(shape)
             for k in range(size("registers_deep", depth // ROW_BYTES)):
                 x_at = a_at + k * ROW_BYTES

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32, i32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.cpu_device import CpuDevice
@@ -20,7 +19,7 @@ from mlirt.kernels.lib.cpu.register_tiles.tile_rows import Grid, Place, TileRows
 from mlirt.kernels.lib.cpu.register_tiles.tile_tasks import Tasks, Work, choose_tasks
 from mlirt.kernels.lib.language import Index, Value, kernel
 from mlirt.kernels.lib.language.tile_words import combine, fill
-from mlirt.kernels.lib.language.words import float_of, size
+from mlirt.kernels.lib.language.words import constant, float_of, size
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (WindowOp,)
@@ -190,12 +189,12 @@ class WindowKernel(TileRows):
         factor = self._factor((low, high), (first, last))
         self.code.finish(best, self.spans(place, place.panel, pixel), None, None, factor)
 
-    def _start(self) -> SSAValue:
+    def _start(self) -> Value:
         """What the first element of a window is combined with."""
         accumulator = accumulator_type(self.op.epilogue)
         if accumulator == f32:
-            return self.k.constant(float("-inf") if self.op.kind.data is WindowKind.MAX else 0.0, f32)
-        return self.k.constant(integer_range(accumulator)[0], accumulator)
+            return constant(float("-inf") if self.op.kind.data is WindowKind.MAX else 0.0, f32)
+        return constant(integer_range(accumulator)[0], accumulator)
 
     @kernel
     def _factor(self, down: tuple[Index, Index], across: tuple[Index, Index]) -> Value | None:

@@ -17,10 +17,8 @@ from functools import partial
 from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, f32, i64
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.kernel.core import LoadOp
 from mlirt.dialects.kernel.simt import MAX_ALIGNMENT, WARP
 from mlirt.dialects.symbolic import Dim, ceil_div, product
 from mlirt.dialects.tensor_types import dims, element_of
@@ -29,7 +27,8 @@ from mlirt.kernels.lib.cuda.tiles.loaders import rounded
 from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
 from mlirt.kernels.lib.cuda.tiles.problem import unit_kind
 from mlirt.kernels.lib.epilogue import extra_operands, finished_fragment
-from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.nest_words import linear_index
 from mlirt.kernels.lib.language.simt_words import (
     Access,
     block_id,
@@ -47,7 +46,7 @@ from mlirt.kernels.lib.language.simt_words import (
     zeros,
 )
 from mlirt.kernels.lib.language.words import extent, is_inside, place, split, static_range
-from mlirt.kernels.lib.loops.loop_nest import Affine, direct, linear_index
+from mlirt.kernels.lib.loops.loop_nest import Affine, direct
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 _THREADS = WARPS * WARP
@@ -201,12 +200,12 @@ class PlaneProduct:
         count = self.lines.part
         if self.channels % (self.lines.blocks * count):
             count = min(max(self.channels - channel, 0), count)
-        step = value_of(self.k.size(self.input.steps[CHANNEL]))
+        step = extent(self.input.steps[CHANNEL])
         access = Access(static_range(self.lines.part), stride=step, valid=count_where(inside, count))
         return rounded(load_fragment(self.pointers[0], index, access), self.element)
 
     def _step(self, one: Affine, axis: int) -> Value:
-        return value_of(self.k.size(one.steps[axis]))
+        return extent(one.steps[axis])
 
     @property
     def _missing(self) -> int:
@@ -290,19 +289,22 @@ class PlaneProduct:
                 )
                 self._finish(kept, [image, channel + own, *at[self._missing :]])
 
-    def _finish(self, total: Value, at: Sequence[SSAValue]) -> None:
+    @kernel
+    def _finish(self, total: Value, at: Sequence[Value]) -> None:
         """Write what the epilogue makes of neighbouring pixels."""
-        values, together = [total], self.together
-        for one, memory in zip(self.extras, self.pointers[1:], strict=False):
-            index, step = linear_index(self.k, one, at), one.steps[-1]
-            if step == 0:
-                values.append(value_of(self.k.value(LoadOp(memory, [index], [1]))))
-            else:
-                stride = None if step == 1 else value_of(self.k.size(step))
-                values.append(load_fragment(memory, index, Access(static_range(together), stride=stride)))
-        made = finished_fragment(self.op.epilogue, values, element_of(self.op.output.type), together)
-        index = linear_index(self.k, self.result, at)
-        store_fragment(made, self.pointers[-1], index, Access(static_range(together), wide=True))
+        values = [total, *[self._extra(number, at) for number in range(len(self.extras))]]
+        index, access = linear_index(self.result, at), Access(static_range(self.together), wide=True)
+        element = element_of(self.op.output.type)
+        store_fragment(finished_fragment(self.op.epilogue, values, element), self.pointers[-1], index, access)
+
+    @kernel
+    def _extra(self, number: int, at: Sequence[Value]) -> Value:
+        """An extra operand of these pixels: one element for all, or one for each."""
+        index, step = linear_index(self.extras[number], at), self.extras[number].steps[-1]
+        if step == 0:
+            return self.pointers[1 + number][index]
+        access = Access(static_range(self.together), stride=None if step == 1 else extent(step))
+        return load_fragment(self.pointers[1 + number], index, access)
 
 
 @kernel

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
-
 from mlirt.dialects.kernel.buffers import length
 from mlirt.dialects.kernel.warpgroup import ROWS
 from mlirt.dialects.symbolic import Dim
@@ -14,9 +12,9 @@ from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work
 from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import WIDTH, RowEpilogue
 from mlirt.kernels.lib.cuda.warpgroups.tile_results import TileResults
-from mlirt.kernels.lib.language import Value, value_of
+from mlirt.kernels.lib.language import Value, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import element_at, fragment
-from mlirt.kernels.lib.language.values import bool_of
+from mlirt.kernels.lib.language.words import extent
 
 _PAIR = 2  # neighbouring sums of a thread
 
@@ -37,7 +35,7 @@ class PlaneResults:
 
         A pixel of the tile has `apart` results along each dimension.
         """
-        self.k, self.entries, self.rows, self.apart = k, entries, sizes[0], apart[-1]
+        self.entries, self.rows, self.apart = entries, sizes[0], apart[-1]
         self.are_whole = sizes[0] % tile[0] == 0
         own = (apart[0], tile[1] * apart[1])
         self.are_inside = [
@@ -51,7 +49,7 @@ class PlaneResults:
             in_fragment_order=self.apart > 1,
             places=self,
         )
-        self._exists: SSAValue | None = None
+        self._exists: bool = True  # whether there is the row of pixels that is written
 
     @staticmethod
     def width(apart: int) -> int:
@@ -63,18 +61,20 @@ class PlaneResults:
 
         The sums are those of each remainder along a row.
         """
-        k, (image, *places) = self.k, at
-        inside: SSAValue | None = None
-        entry: SSAValue = image
-        for here, size, is_inside in zip(places, self.entries[1:], self.are_inside, strict=True):
-            extent, place = k.size(size), here
-            if not is_inside:
-                inside = k.both(inside, k.compare("slt", place, extent))
-                place = value_of(k.min(place, k.sub(extent, 1)))
-            entry = k.add(k.mul(entry, extent), place)
-        self._exists = inside
+        entry, self._exists = self._entry(at)
         total = totals[0] if self.apart == 1 else self._interleaved(totals)
-        self.tiles.write(total, self.tiles.begin(thread, part, Work(work.row, work.column, value_of(entry))))
+        self.tiles.write(total, self.tiles.begin(thread, part, Work(work.row, work.column, entry)))
+
+    @kernel
+    def _entry(self, at: Sequence[Value]) -> tuple[Value, bool]:
+        """The number of a row of pixels of the result, and whether there is one: else that of some row."""
+        entry, exists = at[0], True
+        for here, size, is_inside in zip(at[1:], self.entries[1:], self.are_inside, strict=True):
+            if not is_inside:
+                exists = exists and here < extent(size)
+                here = min(here, extent(size) - 1)
+            entry = entry * extent(size) + here
+        return entry, exists
 
     def _interleaved(self, totals: Sequence[Value]) -> Value:
         """Sums in the order of one product whose columns are the results of a row, a thread's neighbours together."""
@@ -87,14 +87,14 @@ class PlaneResults:
             elements.append(element_at(totals[remainder], source))
         return fragment(elements)
 
+    @kernel
     def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Which output channel a row is, and whether it is one of a row of pixels that exists: else some channel."""
-        k, here = self.k, value_of(self.k.add(work.row, row))
-        exists: SSAValue | None = self._exists
+        here, exists = work.row + row, self._exists
         if not self.are_whole:
-            exists = k.both(exists, k.compare("slt", here, k.constant(self.rows)))
-            here = value_of(k.min(here, self.rows - 1))
-        return value_of(here), None if exists is None else bool_of(exists)
+            exists = exists and here < self.rows
+            here = min(here, self.rows - 1)
+        return value_of(here), None if exists is True else exists
 
 
 __all__ = ["PlaneResults"]

@@ -27,7 +27,7 @@ from mlirt.kernels.lib.epilogue import ProductOp, extra_operands, finished_fragm
 from mlirt.kernels.lib.language import Index, Value, kernel, value_of
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import Access, count_where, load_fragment, store_fragment
-from mlirt.kernels.lib.language.words import ceil_div, extent, place, split
+from mlirt.kernels.lib.language.words import ceil_div, extent, place, split, stride
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, collapse, direct
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -278,20 +278,19 @@ class RowEpilogue:
         values, count = [accumulators, *extras], length(accumulators)
         for number in self.floats:
             values[number] = emit(FloatFragmentOp(values[number]))
-        result = finished_fragment(self.region, values, i32 if self.is_limited else self.element, count)
+        result = finished_fragment(self.region, values, i32 if self.is_limited else self.element)
         if self.is_limited:
             result = emit(SaturateFragmentOp(result, self.element))
         if is_row is not None:
             valid = count_where(is_row, count if valid is None else valid)
         store_fragment(result, self.pointers[-1], self._index(-1, at, column), self._access(-1, count, valid))
 
+    @kernel
     def _index(self, number: int, at: Sequence[Value], column: Column) -> Value:
         """The distance within a row comes last, so that all columns of a thread share the rest."""
-        k, index, steps = self.k, place(0), self.operands[number].steps
-        for one, step in zip([*at, column.first, column.distance], [*steps, steps[-1]], strict=True):
-            if step != 0:
-                index = k.add(index, k.mul(one, k.stride(step)))
-        return index
+        steps, places = self.operands[number].steps, [*at, column.first, column.distance]
+        pairs = zip(places, [*steps, steps[-1]], strict=True)
+        return place(sum([one * stride(step) for one, step in pairs if step != 0]))
 
     def _access(self, number: int, count: int, valid: Index | None) -> Access:
         """Where a thread's results are, from its first column on."""
