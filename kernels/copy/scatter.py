@@ -10,6 +10,7 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
+from mlirt.dialects.combine import ReduceKind
 from mlirt.dialects.fused.scalar_builder import compute_type
 from mlirt.dialects.fused.scatter import ScatterOp
 from mlirt.dialects.indexing import ScatterMode, ScatterReduction
@@ -17,7 +18,8 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_count, element_of, rank
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.copying import copy
-from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language import Value, build, kernel
+from mlirt.kernels.lib.language.combine_words import combiner_of
 from mlirt.kernels.lib.language.nest_words import Coordinate, NestOperand, coordinate_operands, coordinates_of, resolve
 from mlirt.kernels.lib.language.words import extent, parallel
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
@@ -51,7 +53,7 @@ def combined(op: ScatterOp, before: Callable[[], Value], update: Value) -> Value
     kind = op.reduction.data
     if kind is ScatterReduction.NONE:
         return update
-    return value_of(getattr(builder().scalars(computed_type(op)), kind.name.lower())(before(), update))
+    return combiner_of(ReduceKind[kind.name], computed_type(op)).of(before(), update)
 
 
 @kernel

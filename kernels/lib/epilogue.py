@@ -24,7 +24,7 @@ from mlirt.kernels.lib.language import Index, Value
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.nest_words import masked
 from mlirt.kernels.lib.language.simt_words import elementwise
-from mlirt.kernels.lib.language.words import inline
+from mlirt.kernels.lib.language.words import inline, narrowed, place
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode, affine
 from mlirt.kernels.lib.loops.scalar_regions import indices_in
 
@@ -46,10 +46,9 @@ def finished(
 
     `index` gives the place along one of the `axes` of the result, and is asked for those that the region depends on.
     """
-    k, needed = builder(), indices_in(region)
-    scalars = [k.typed(accumulator, accumulator_type(region)), *extras]
-    indices = [k.index(index(axis)) if axis in needed else accumulator for axis in range(axes)]
-    (value,) = inline(region, scalars, indices)
+    needed, wide = indices_in(region), accumulator_type(region)
+    indices = [place(index(axis)) if axis in needed else accumulator for axis in range(axes)]
+    (value,) = inline(region, [narrowed(accumulator, wide, wide), *extras], indices)
     return value
 
 

@@ -19,8 +19,8 @@ from mlirt.kernels.lib.language.words import (
     Box,
     cast,
     constant,
+    integer_of,
     parallel,
-    place,
     prod,
     reduction,
 )
@@ -81,7 +81,7 @@ def _window(
 @kernel
 def mean(total: Value, counts: Sequence[Index], accumulator: Attribute) -> Value:
     """The mean of as many cells as the product of `counts`, 0 of none."""
-    k, cells = builder(), builder().to_integer(place(max(prod(counts), 1)), i64)
+    k, cells = builder(), integer_of(max(prod(counts), 1), i64)
     quotient = k.scalars(accumulator).div(k.ready(total), cast(cells, i64, accumulator))  # also of unsigned numbers
     return value_of(k.typed(quotient, accumulator))
 

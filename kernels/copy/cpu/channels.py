@@ -17,9 +17,9 @@ from mlirt.dialects.blocked_layout import is_blocked
 from mlirt.dialects.fused.gather import GatherOp
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import channels, dims, element_of
-from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
 from mlirt.kernels.lib.language.tile_words import tasks
-from mlirt.kernels.lib.language.words import extent, place, stride
+from mlirt.kernels.lib.language.words import extent, index_of, place, stride
 from mlirt.kernels.lib.loops.block_lanes import surplus, zero
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
@@ -106,7 +106,7 @@ def _gathered(code: NestCode, table: Value, lanes: Lanes, steps: tuple[Dim, Dim]
 
     def place_of(lane: Value) -> Value:
         """Where the data of a lane of the result lie, from the first channel of a pixel on."""
-        channel = builder().from_integer(table[lane])
+        channel = index_of(table[lane])
         block, within = channel // lanes.source, channel % lanes.source
         at = max(min(block * to_block + within * to_lane, last), 0)  # as it is, but now nothing can lie outside
         return place(at)

@@ -19,10 +19,10 @@ from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_count, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.copy.scatter import combined, computed_type, copy_data
-from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
+from mlirt.kernels.lib.language import Value, build, kernel
 from mlirt.kernels.lib.language.nest_words import position
 from mlirt.kernels.lib.language.simt_words import block_id, shared_memory, sync_threads, thread_id
-from mlirt.kernels.lib.language.words import Tensor, extent, place, split, static_range
+from mlirt.kernels.lib.language.words import Tensor, extent, integer_of, place, split, static_range
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (ScatterOp,)
@@ -97,15 +97,15 @@ def _scatter(op: ScatterOp, parts: _Parts, indices: Tensor, updates: Tensor, y: 
     count, elements = extent(product(parts.meeting)), extent(product(parts.tail))
     owners = shared_memory("owners", _THREADS, i32)
     for first in range(0, count, _THREADS):
-        owner = value_of(builder().index(-1))
+        owner = place(-1)
         if first + thread < count:
             target, valid = _place(op, parts, indices, _update(parts, place(first + thread), apart))
             if valid:
                 owner = _number(op, parts, target) % (parts.owners * parts.blocks)
-        owners[thread] = _as_int32(owner)
+        owners[thread] = integer_of(owner, i32)
         sync_threads()
         for number in range(min(count - first, _THREADS)):
-            if owners[number] == _as_int32(own):
+            if owners[number] == integer_of(own, i32):
                 update = _update(parts, place(first + number), apart)
                 target, valid = _place(op, parts, indices, update)
                 if valid:
@@ -114,10 +114,6 @@ def _scatter(op: ScatterOp, parts: _Parts, indices: Tensor, updates: Tensor, y: 
                         at = [*target, *behind]
                         y[at] = combined(op, lambda: y[at], updates[*update, *behind])
         sync_threads()
-
-
-def _as_int32(number: Value) -> Value:
-    return value_of(builder().to_integer(number, i32))
 
 
 def _update(parts: _Parts, number: Value, apart: Sequence[Value]) -> list[Value]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
@@ -22,9 +21,9 @@ from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
 from mlirt.kernels.lib.cuda.tiles.results import Epilogue
 from mlirt.kernels.lib.epilogue import store_finished
 from mlirt.kernels.lib.language import Index, Value, build, kernel, value_of
-from mlirt.kernels.lib.language.context import builder, emit
+from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.simt_words import Access, block_id, element_at, load_fragment, shuffle_xor, thread_id
-from mlirt.kernels.lib.language.words import cast, constant, size, static_range
+from mlirt.kernels.lib.language.words import cast, constant, size, static_range, widened
 from mlirt.kernels.lib.language.words import place as value_at
 from mlirt.kernels.lib.loops.loop_nest import Affine, NestCode
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
@@ -216,7 +215,7 @@ class _RowsKernel:
         scale = cast(self.scale[at], element_of(self.op.scale.type), f32)
         is_one = dims(self.op.zero.type) == (1, 1)
         zero_at = 0 * at if is_one else at
-        zero = cast(_ready(self.zero[zero_at]), element_of(self.op.zero.type), f32)
+        zero = widened(self.zero[zero_at], f32)
         return scale, zero if self._has_fractions() else zero + _WHOLE
 
     @kernel
@@ -242,7 +241,3 @@ def _with(totals: Sequence[Sequence[Value]], number: int, each: int, total: Valu
     return [
         [total if (i, j) == (number, each) else old for j, old in enumerate(of_row)] for i, of_row in enumerate(totals)
     ]
-
-
-def _ready(value: SSAValue) -> Value:
-    return value_of(builder().ready(value))

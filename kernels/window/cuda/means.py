@@ -10,8 +10,8 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.fused.window import WindowOp
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
-from mlirt.kernels.lib.language import Value, builder, kernel, value_of
-from mlirt.kernels.lib.language.words import cast, constant, place, prod, static_range
+from mlirt.kernels.lib.language import Value, kernel, value_of
+from mlirt.kernels.lib.language.words import cast, constant, integer_of, prod, static_range
 from mlirt.kernels.lib.nests.taps import Axis, AxisCode
 from mlirt.kernels.window.generic import mean
 
@@ -53,7 +53,7 @@ class Means:
     def _one_over(self, count: Value, axis: Axis, times: int) -> Value:
         """The reciprocal of `count * times`, where the count is a window's size at most; nothing counts as one."""
         if not isinstance(axis.size, int) or axis.size > _FEW_TAPS:
-            number = cast(builder().to_integer(place(max(count * times, 1)), i64), i64, f32)
+            number = cast(integer_of(max(count * times, 1), i64), i64, f32)
             return 1.0 / number
         found = constant(1 / max(times, 1), f32)
         for taps in static_range(2, axis.size + 1):

@@ -105,5 +105,5 @@ class TileRows(ABC):
             Span(k.named(k.index(block), "block_out"), column=1),
             Span(k.index(place.row)),
             Span(k.index(pixel), row=1),
-            Span(k.constant(0), lane=1),
+            Span(k.index(0), lane=1),
         ]
