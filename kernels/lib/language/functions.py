@@ -21,6 +21,8 @@ class KernelFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__, self.__name__ = function, function.__doc__, function.__name__
         self._signature = inspect.signature(function)
+        positional = all(one.kind is one.POSITIONAL_OR_KEYWORD for one in self._signature.parameters.values())
+        self._names = tuple(self._signature.parameters) if positional else None
 
     def code(self) -> Code:
         """Its checked syntax tree; raises `KernelLanguageError` for what cannot be read."""
@@ -31,9 +33,15 @@ class KernelFunction:
         return self if instance is None else partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return Reader(self.code(), self._scope(), self._arguments(args, kwargs), builder()).run()
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What its parameters stand for; most calls give all of them in order."""
+        if self._names is not None and len(args) == len(self._names) and not kwargs:
+            return dict(zip(self._names, args, strict=True))
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return Reader(self.code(), self._scope(), bound.arguments, builder()).run()
+        return bound.arguments
 
     def _scope(self) -> Mapping[str, Any]:
         free, cells = self.function.__code__.co_freevars, self.function.__closure__ or ()

@@ -84,10 +84,13 @@ def operate(name: str, a: Any, b: Any) -> Any:
 
 def _type_of(*values: Any) -> Attribute | None:
     """The type in which values of the run are computed; None where there is none among them."""
-    types = types_of(values)
-    if len(types) > 1:
-        raise TypeError(f"expected both sides to have one type, not {types[0]} and {types[1]}")
-    return types[0] if types else None
+    found: Attribute | None = None
+    for value in values:
+        for type_ in (value.type,) if is_run_time(value) else types_of(value):
+            if found is not None and type_ != found:
+                raise TypeError(f"expected both sides to have one type, not {found} and {type_}")
+            found = type_
+    return found
 
 
 def as_type(type_: Attribute, *values: Any) -> list[SSAValue]:

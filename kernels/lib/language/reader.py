@@ -40,7 +40,10 @@ class Reader:
 
     def __init__(self, code: Code, scope: Mapping[str, Any], arguments: Mapping[str, Any], k: KernelBuilder) -> None:
         self.code, self.k, self._arguments = code, k, arguments
-        self.names = {name: value for name, value in scope.items() if name not in code.own_names} | dict(arguments)
+        self.names = {**scope}
+        for name in code.own_names:
+            self.names.pop(name, None)
+        self.names.update(arguments)
         self._depth = 0  # of loops and branches at run time
         self._lost: dict[str, int] = {}  # names that only those have assigned, with their lines
 

@@ -16,11 +16,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+_LEAVES, _LISTS = (SSAValue, int, float), (tuple, list)
+
+
 def leaves(value: Any) -> list[Any]:
     """The values of the run and the numbers that a value consists of, in order; texts and their like have none."""
-    if isinstance(value, SSAValue | int | float):
+    if isinstance(value, _LEAVES):
         return [value]
-    if isinstance(value, tuple | list):
+    if isinstance(value, _LISTS):
         return [leaf for part in _parts(value) for leaf in leaves(part)]
     if is_dataclass(value) and not isinstance(value, type):
         return [leaf for part in fields(value) for leaf in leaves(getattr(value, part.name))]
