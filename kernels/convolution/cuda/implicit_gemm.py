@@ -116,7 +116,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 def loaders(
     packed: Packed, window: Window, by_depth: bool, place: Place, tiles: TileMemories
 ) -> tuple[MatrixLoader, WindowLoader]:
-    """Those of packed weights, `by_depth` or by rows, and of the pixels of a window."""
+    """The loaders of packed weights, whose lines go `by_depth` or by rows, and of the pixels of a window."""
     lines, width = packed.array.shape[1:]
     base = place.batch * (lines * width)
     weights = builder().weights(packed, "packed")
