@@ -14,7 +14,7 @@ from mlirt.dialects.kernel.core import ReduceKind
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
 from mlirt.kernels.lib.language import Value, build, builder, kernel, value_of
 from mlirt.kernels.lib.language.nest_words import NestOperand
-from mlirt.kernels.lib.language.words import Box, constant, parallel, place, reduction
+from mlirt.kernels.lib.language.words import Box, constant, narrowed, parallel, place, reduction
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import Lowering
@@ -75,8 +75,8 @@ def _taps(op: ResizeOp, axis: int, wide: Attribute) -> Taps:
     return computed_taps(op.resampling(axis), before, after, None if scales is None else scales[axis], wide)
 
 
+@kernel
 def _extrapolated(op: ResizeOp) -> Value:
     """What samples are that lie outside."""
-    k, element, number = builder(), element_of(op.input.type), op.extrapolation_value.value.data
-    filled = k.scalars(element).constant(number if is_float(element) else int(number))
-    return value_of(k.typed(filled, element))
+    element, number = element_of(op.input.type), op.extrapolation_value.value.data
+    return narrowed(constant(number if is_float(element) else int(number), element), element, element)

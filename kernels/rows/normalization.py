@@ -11,7 +11,7 @@ from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.tensor_types import element_name
 from mlirt.kernels.lib.language import build, kernel
-from mlirt.kernels.lib.language.words import Box, parallel, reduction
+from mlirt.kernels.lib.language.words import Box, inline, parallel, place, reduction
 from mlirt.kernels.lib.loops.block_lanes import number
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.kernels.lib.loops.rows import whole
@@ -95,6 +95,7 @@ class Rows:
         regions = [(op.body, 0), *((region, k % 2) for k, region in enumerate(op.stages))]
         return any(region.block.args[first + position].first_use is not None for region, first in regions)
 
+    @kernel
     def inline(
         self,
         region: Region,
@@ -105,13 +106,16 @@ class Rows:
         totals: Sequence[SSAValue],
     ) -> Sequence[SSAValue]:
         """The results of a region at an element of a row, with what it uses loaded."""
-        scalars = list(first)
         names = region.block.args[len(first) : len(first) + len(shared)]
-        for position, (name, known) in enumerate(zip(names, shared, strict=True)):
-            if known is not None:
-                scalars.append(known)
-            elif name.first_use is not None:
-                scalars.append(self.code.load(position, [*here, *at]))
-            else:
-                scalars.append(self.k.constant(0))  # nothing reads it
-        return self.k.inline(region, [*scalars, *totals], [])
+        loaded = [
+            self._scalar(position, name, known, [*here, *at])
+            for position, (name, known) in enumerate(zip(names, shared, strict=True))
+        ]
+        return inline(region, [*first, *loaded, *totals])
+
+    @kernel
+    def _scalar(self, position: int, name: SSAValue, known: SSAValue | None, at: Sequence[SSAValue]) -> SSAValue:
+        """An input of a region at an element: what is known of it, else what is loaded; 0 where nothing reads it."""
+        if known is not None:
+            return known
+        return self.code.load(position, at) if name.first_use is not None else place(0)

@@ -15,8 +15,6 @@ from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 ROOT = Path(__file__).parents[2]
 _VOCABULARY = ("kernels/lib/builder", "kernels/lib/language", "kernels/lib/loops")
 """What the words of the language are made of: it cannot be written in them."""
-_NOT_YET = ("kernels/resize", "kernels/rnn", "kernels/rows")
-"""Packages that are still to move to the language."""
 _APPENDING = {name for name in vars(IndexArithmetic) if not name.startswith("_")} | {
     "constant", "inline", "insert", "inside", "load", "parallel", "ready", "scalars", "store", "typed", "value",
 }  # fmt: skip
@@ -25,7 +23,7 @@ _NO_OP = {"index"}  # its numbers are what ops take
 _FILES = [
     path
     for path in sorted((ROOT / "kernels").rglob("*.py"))
-    if not path.relative_to(ROOT).as_posix().startswith((*_VOCABULARY, *_NOT_YET))
+    if not path.relative_to(ROOT).as_posix().startswith(_VOCABULARY)
 ]
 
 
