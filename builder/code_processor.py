@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Self
 
-from mlirt.runtime.host_cpu import architecture_of
+from mlirt.systems import architecture_of
 
 _VARIABLE = "MLIRT_CODE_FOR"
 

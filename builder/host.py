@@ -19,10 +19,11 @@ from mlirt.builder.device_choice import (
 from mlirt.builder.gpu_code import MIN_SHARED_BYTES, check_architecture, machine_architecture
 from mlirt.dialects.device_files import cpu_device, gpu_device
 from mlirt.dialects.gpu_architectures import architecture_names, gpu_architecture
-from mlirt.dialects.processor_files import HOST, SYSTEMS, Processor, levels, read_processor
+from mlirt.dialects.processor_files import HOST, Processor, levels, read_processor
 from mlirt.dialects.target import AMX, HOPPER, Target
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
 from mlirt.runtime.host_cpu import allow_matrix_unit, host_architecture, host_features, thread_count, wanted_threads
+from mlirt.systems import LINUX, triple_of
 
 WIDTHS = (512, 256, 128)
 _THREADS_ELSEWHERE = 8
@@ -44,7 +45,7 @@ def cpu_target(vector_bits: int | None = None) -> Target:
     if cpu != HOST:
         return _processor_elsewhere(cpu, system, device, wanted)
     machine = _other_machine(device, wanted) if device else _this_machine(wanted)
-    return machine if system == HOST else replace(machine, triple=f"{host_architecture()}-unknown-{system}-gnu")
+    return machine if system == HOST else replace(machine, triple=triple_of(host_architecture(), system))
 
 
 def _this_machine(wanted: int) -> Target:
@@ -87,7 +88,7 @@ def _processor_elsewhere(name: str, system: str, device: str, wanted: int) -> Ta
             f"{found.vector_bits}"
         )
     features, special = frozenset(found.features), _special(found, frozenset(found.special))
-    triple = found.triple(SYSTEMS[0] if system == HOST else system)
+    triple = found.triple(LINUX if system == HOST else system)
     threads = wanted_threads() or _THREADS_ELSEWHERE
     return Target("cpu", found.vector_bits, features, "", threads, special, device or found.device, triple)
 

@@ -13,7 +13,8 @@ from mlirt.builder.kernel_cache import KernelCache, key_of, sources_digest, vers
 from mlirt.dialects.target import Target
 from mlirt.errors import CompileError
 from mlirt.runtime.elf_symbols import defines
-from mlirt.runtime.host_cpu import architecture_of, host_architecture, host_triple
+from mlirt.runtime.host_cpu import host_architecture, host_triple
+from mlirt.systems import architecture_of, reserved_features
 
 _HERE = Path(__file__).parent
 _BASELINES = {"x86_64": "x86-64"}
@@ -55,7 +56,8 @@ def code_processor(target: Target) -> CodeProcessor:
     triple = target.triple or host_triple()
     name = _BASELINES.get(architecture_of(triple), "generic")
     wide = ["-prefer-256-bit"] if target.vector_bits == 512 else []
-    return CodeProcessor(triple, name, (*(f"+{feature}" for feature in sorted(target.features)), *wide))
+    told = (*sorted(target.features), *reserved_features(triple))
+    return CodeProcessor(triple, name, (*(f"+{feature}" for feature in told), *wide))
 
 
 def _compile(

@@ -39,6 +39,7 @@ that worker sleeps, and from the 4th word after it its semaphore.
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from functools import cache
 
 from mlirt.builder.spmd_code.alone import ALONE
@@ -46,10 +47,11 @@ from mlirt.builder.spmd_code.borders import BORDERS
 from mlirt.builder.spmd_code.declarations import DECLARATIONS
 from mlirt.builder.spmd_code.lengths import LENGTHS
 from mlirt.builder.spmd_code.one_run import ONE_RUN
+from mlirt.builder.spmd_code.systems import system_code
 from mlirt.builder.spmd_code.table_rows import TABLE_ROWS
 from mlirt.builder.spmd_code.workers import WORKERS
-from mlirt.runtime.host_cpu import architecture_of
 from mlirt.runtime.llvm_binding import llvm
+from mlirt.systems import architecture_of, reserved_features
 
 _SPINS_BEFORE_YIELDING = 4096
 _SPINS_BETWEEN_YIELDS = 64
@@ -80,6 +82,7 @@ def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
     binding.initialize_all_asmprinters()
     declaration, pause = _PAUSES.get(architecture_of(triple), ("", ""))
     source = _SOURCE.format(
+        **asdict(system_code(triple)),
         pause_declaration=declaration,
         pause=pause,
         limit=_SPINS_BEFORE_YIELDING,
@@ -87,7 +90,8 @@ def main_object(triple: str, features: str | tuple[str, ...] = ()) -> bytes:
         most_together=_MAX_TASKS_TOGETHER,
         resume=_SPINS_BEFORE_YIELDING - _SPINS_BETWEEN_YIELDS,
     )
-    text = features if isinstance(features, str) else ",".join(f"+{name.removeprefix('+')}" for name in features)
+    names = features.split(",") if isinstance(features, str) else features
+    text = ",".join(f"+{name.removeprefix('+')}" for name in (*filter(None, names), *reserved_features(triple)))
     machine = binding.Target.from_triple(triple).create_target_machine(
         features=text, opt=2, reloc="pic", codemodel="small", jit=False
     )

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from mlirt.errors import InvalidInputError
+from mlirt.systems import SYSTEMS, triple_of
 
 HOST = "host"
 """The name of the machine that builds, whatever it is."""
-SYSTEMS = ("linux",)
-"""The operating systems that code is made for, by LLVM's names in triples."""
 _LISTS = frozenset({"features", "optional", "special"})
 _HERE = Path(__file__).parent / "processors"
 
@@ -43,7 +42,7 @@ class Processor:
 
     def triple(self, system: str) -> str:
         """LLVM's name of a machine with this processor and an operating system."""
-        return f"{self.architecture}-unknown-{system}-gnu"
+        return triple_of(self.architecture, system)
 
 
 def processor_names() -> tuple[str, ...]:

@@ -45,6 +45,8 @@ class Section:
     header_at: int
     is_loaded: bool
     """Whether it takes memory when the object is linked."""
+    is_written: bool
+    alignment: int
 
     def rows(self, form: struct.Struct) -> Iterator[tuple[Any, ...]]:
         """The section as a table."""
@@ -112,6 +114,8 @@ def read_object(data: memoryview, name: str, machine: str) -> ElfObject:
             info=row[7],
             header_at=at,
             is_loaded=bool(row[2] & _LOADED),
+            is_written=bool(row[2] & _WRITTEN),
+            alignment=row[8],
         )
         for row, at in zip(rows, headers, strict=True)
     ]

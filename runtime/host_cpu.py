@@ -11,6 +11,7 @@ from mlirt.errors import InvalidInputError, PlanError
 from mlirt.runtime.arm_features import arm_features
 from mlirt.runtime.llvm_binding import llvm
 from mlirt.runtime.processor_quota import processor_quota, within_quota
+from mlirt.systems import architecture_of, elf_triple, system_of
 
 MAX_THREADS = 256
 """Of one group of workers: what the words of builder/spmd_main.py have room for."""
@@ -30,8 +31,8 @@ def host_features() -> frozenset[str]:
 
 @cache
 def host_triple() -> str:
-    """LLVM's name of this machine, such as `x86_64-unknown-linux-gnu`."""
-    return llvm().get_process_triple()
+    """LLVM's name of this machine, such as `x86_64-unknown-linux-gnu`, for which objects are ELF."""
+    return elf_triple(llvm().get_process_triple())
 
 
 @cache
@@ -45,12 +46,6 @@ def host_architecture() -> str:
     return architecture_of(host_triple())
 
 
-def architecture_of(triple: str) -> str:
-    """The first part of the triple, with the usual aliases unified."""
-    name = triple.split("-")[0]
-    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
-
-
 def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
     """Raise PlanError unless code for `triple` that uses `features` ("avx2", "+avx2"; "-x" is no demand) runs here."""
     architecture = architecture_of(triple)
@@ -58,7 +53,7 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
         raise PlanError(
             f"the plan was built for {architecture[:40]} processors, this is {host_architecture()}; rebuild it here"
         )
-    system, here = _system(triple), _system(host_triple())
+    system, here = system_of(triple), system_of(host_triple())
     if system and system != here:
         raise PlanError(
             f"the plan was built for the operating system {system[:40]}, this is {here or 'another'}: code calls "
@@ -80,13 +75,6 @@ def runs_here(triple: str, features: Iterable[str]) -> bool:
     except PlanError:
         return False
     return True
-
-
-def _system(triple: str) -> str:
-    """The operating system without its version; empty where a triple does not say it."""
-    parts = triple.split("-")
-    name = parts[2].rstrip("0123456789.") if len(parts) > 2 else ""
-    return {"macosx": "darwin"}.get(name, name)
 
 
 def processor_count() -> int:

@@ -1,22 +1,25 @@
-"""Links the object code of a plan into this process with llvmlite alone, and finds the address of each kernel.
+"""Links the object code of a plan into this process, and finds the address of each kernel.
+
+Under Linux llvmlite alone does it; elsewhere runtime/code_image.py makes one block of code, which the system is given.
 
 Compiled kernels refer to the compiler's error-reporting functions, which a plan's kernels never reach: those are bound
 to stubs that do nothing, inside the linked group only. Everything else (libm, libc) must be there.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from mlirt.errors import PlanError
+from mlirt.runtime.code_image import make_image
 from mlirt.runtime.elf_sections import ElfObject, read_object
 from mlirt.runtime.elf_symbols import ElfSymbols, read_symbols
-from mlirt.runtime.host_cpu import host_architecture
+from mlirt.runtime.error_path import is_error_path
+from mlirt.runtime.host_cpu import host_architecture, host_triple
 from mlirt.runtime.llvm_binding import llvm
-
-_ERROR_PATH = re.compile(r"^(NRT_\w+|numba_\w+|_?Py[A-Z]\w*|_Py_\w+)$")
+from mlirt.runtime.systems import System, this_system
+from mlirt.systems import system_of
 
 
 @dataclass
@@ -51,17 +54,45 @@ class LinkedCode:
                     "the plan, please rebuild it"
                 )
         needed = [*needed, *[(section, symbol) for section, symbol in optional if symbol in tables[section].strong]]
-        self._engines: list[Any] = []
+        self._held: list[object] = []
         self.addresses: dict[tuple[str, str], int] = {}
-        for group in _grouped(read, tables):
-            engine = _link(group)
-            self._engines.append(engine)
-            for section, symbol in needed:
-                if section in group.objects:
-                    self.addresses[section, symbol] = engine.get_function_address(symbol)
+        system = this_system()
+        if system.loads_by_llvm:
+            self._link_by_llvm(read, tables, needed)
+        else:
+            self._load(read, tables, needed, system)
         for (section, symbol), address in self.addresses.items():
             if not address:
                 raise PlanError(f"damaged object code {section!r}: {symbol[:80]!r} has no address")
+
+    def _link_by_llvm(
+        self, read: Mapping[str, ElfObject], tables: Mapping[str, ElfSymbols], needed: Sequence[tuple[str, str]]
+    ) -> None:
+        for group in _grouped(read, tables):
+            engine = _link(group)
+            self._held.append(engine)
+            for section, symbol in needed:
+                if section in group.objects:
+                    self.addresses[section, symbol] = engine.get_function_address(symbol)
+
+    def _load(
+        self,
+        read: Mapping[str, ElfObject],
+        tables: Mapping[str, ElfSymbols],
+        needed: Sequence[tuple[str, str]],
+        system: System,
+    ) -> None:
+        image = make_image(read, tables, host_architecture(), system_of(host_triple()))
+        functions = {name: system.function(name) for name in image.imports}
+        if missing := [name for name, address in functions.items() if not address]:
+            raise PlanError(f"object code {next(iter(read))!r} needs functions that are not here: {missing[:5]}")
+        try:
+            memory = system.executable(image.bound(functions))
+        except OSError as error:
+            raise PlanError(f"the code of a plan cannot be loaded: {error.strerror or error}") from error
+        self._held.append(memory)
+        for section, symbol in needed:
+            self.addresses[section, symbol] = memory.address + image.places[section, symbol]
 
 
 def _grouped(objects: Mapping[str, ElfObject], tables: Mapping[str, ElfSymbols]) -> list[_Group]:
@@ -97,11 +128,6 @@ def _link(group: _Group) -> Any:
         engine.add_object_file(binding.ObjectFileRef.from_data(elf.for_loading()))
     engine.finalize_object()
     return engine
-
-
-def is_error_path(symbol: str) -> bool:
-    """Whether it is a function by which compiled code reports errors, which kernels of plans never do."""
-    return _ERROR_PATH.match(symbol) is not None
 
 
 def _resolves(symbol: str) -> bool:

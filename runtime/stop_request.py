@@ -6,6 +6,7 @@ import ctypes
 import time
 
 from mlirt.errors import DeadlineError, InvalidInputError, RunCancelledError
+from mlirt.runtime.systems import this_system
 
 CANCELLED, EXPIRED = -1, -2
 """What the code of builder/spmd_code returns for a run that was asked to stop."""
@@ -14,7 +15,7 @@ CANCELLED, EXPIRED = -1, -2
 class StopRequest:
     """Looked at between launches: a launch that has begun is finished.
 
-    The main loop reads the two words at `address`: whether to stop, and the nanoseconds of the monotonic clock from
+    The main loop reads the two words at `address`: whether to stop, and the nanoseconds of the system's clock from
     which on to stop (0: never).
     """
 
@@ -26,7 +27,8 @@ class StopRequest:
         self.deadline = None if timeout is None else time.monotonic() + timeout
         """In seconds of `time.monotonic`."""
         # Beyond 290 years there is no number for it.
-        nanoseconds = 0 if self.deadline is None else min(int(self.deadline * 1e9), (1 << 63) - 1) or 1
+        now = 0 if timeout is None else this_system().nanoseconds()
+        nanoseconds = 0 if timeout is None else min(now + int(timeout * 1e9), (1 << 63) - 1) or 1
         self._words = (ctypes.c_int64 * 2)(0, nanoseconds)
         self.address = ctypes.addressof(self._words)
 

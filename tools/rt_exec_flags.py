@@ -221,7 +221,11 @@ def _add_engine(add: Add) -> None:
         help="the processors to make code for, with commas: host, x86-64-v3, neoverse-v1, ..; default: host",
     )
     add("--gpu", metavar="NAMES", help="the architectures of GPUs to make code for, with commas: sm_80+ptx,sm_90a")
-    add("--system", metavar="NAME", help="the operating system to make code for: host or linux; default: host")
+    add(
+        "--system",
+        metavar="NAME",
+        help="the operating system to make code for: host, linux, darwin (macOS) or windows; default: host",
+    )
     add("--buildOnly", action="store_true", help="do not run")
     add(
         "--profilingVerbosity",

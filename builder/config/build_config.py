@@ -142,8 +142,8 @@ class BuildConfig:
     them, or there is none.
     """
     system: str | None = field(default=None, metadata=setting(checks.optional(checks.system)))
-    """The operating system that code for a CPU is made for, "linux", or "host". None is "host", and "linux" where a
-    processor is named.
+    """The operating system that code for a CPU is made for, "linux", "darwin" (macOS), "windows" (docs/machines.md), or
+    "host". None is "host", and "linux" where a processor is named.
     """
     refittable: bool = field(default=False, metadata=setting(checks.flag))
     """Keep the network in the plan, so that `mlirt.refit` can give it other weights."""

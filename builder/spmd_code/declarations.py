@@ -1,12 +1,6 @@
-"""What the code calls: the system's scheduler, semaphores and clock, and instructions of the processor."""
+"""What the code calls: functions of the system (`builder/spmd_code/systems.py`) and instructions of the processor."""
 
-DECLARATIONS = """
-declare i32 @sched_yield()
-declare i32 @sem_init(ptr, i32, i32)
-declare i32 @sem_wait(ptr)
-declare i32 @sem_post(ptr)
-declare i32 @clock_gettime(i32, ptr)
-{pause_declaration}
+DECLARATIONS = """{declarations}{pause_declaration}
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare i64 @llvm.cttz.i64(i64, i1)

@@ -180,12 +180,7 @@ timed:
   %none = icmp eq i64 %deadline, 0
   br i1 %none, label %go_on, label %read
 read:
-  call i32 @clock_gettime(i32 1, ptr %time)
-  %nanos_at = getelementptr i64, ptr %time, i64 1
-  %seconds = load i64, ptr %time, align 8
-  %nanos = load i64, ptr %nanos_at, align 8
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %nanos
+  {now}
   %late = icmp sge i64 %now, %deadline
   br i1 %late, label %expire, label %go_on
 cancel:

@@ -48,7 +48,7 @@ post:
   %woken = load i64, ptr %woken_at, align 8
   %woken_now = add i64 %woken, 1
   store i64 %woken_now, ptr %woken_at, align 8
-  call i32 @sem_post(ptr %semaphore)
+  {wake}
   br label %awake
 awake:
   %next = add i64 %tid, 1
@@ -99,7 +99,7 @@ get_up:
   %kept = icmp ne i64 %mine, 0
   br i1 %kept, label %wake, label %nap
 nap:
-  %failed = call i32 @sem_wait(ptr %semaphore)
+  {sleep}
   %interrupted = icmp ne i32 %failed, 0
   br i1 %interrupted, label %nap_again, label %idle
 nap_again:
@@ -141,7 +141,7 @@ make:
   %line = mul i64 %tid, 16
   %at = add i64 %line, 52
   %semaphore = getelementptr i64, ptr %control, i64 %at
-  call i32 @sem_init(ptr %semaphore, i32 0, i32 0)
+  {make_semaphore}
   %next = add i64 %tid, 1
   br label %worker
 done:

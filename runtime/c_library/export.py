@@ -25,8 +25,8 @@ from mlirt.runtime.elf_sections import read_object
 from mlirt.runtime.elf_symbols import read_symbols
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.engine_interface import EngineLike
+from mlirt.runtime.error_path import is_error_path
 from mlirt.runtime.manifest import Manifest, MapArgument
-from mlirt.runtime.object_linker import is_error_path
 from mlirt.runtime.plan_file import Plan, read_plan
 from mlirt.runtime.state_pairs import initial_arrays
 from mlirt.runtime.worker_pool import BORDERED, SYMBOLS
