@@ -10,7 +10,8 @@ _LINUX = {
 }
 """Bits of the words of Linux's auxiliary vector, by LLVM's names."""
 _MACOS = {"lse": "LSE", "fullfp16": "FP16", "rdm": "RDM", "dotprod": "DotProd", "i8mm": "I8MM", "bf16": "BF16"}
-"""Names of sysctl's `hw.optional.arm.FEAT_`; all have NEON."""
+MACOS_NAMES = {name: f"hw.optional.arm.FEAT_{one}" for name, one in _MACOS.items()}
+"""What macOS's sysctl is asked for; all have NEON."""
 
 
 def arm_features() -> frozenset[str]:
@@ -20,7 +21,7 @@ def arm_features() -> frozenset[str]:
         ask.restype, ask.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
         return features_of_words({word: int(ask(word)) for word in _LINUX})
     if sys.platform == "darwin":
-        return frozenset({"neon", *(name for name, one in _MACOS.items() if _sysctl(f"hw.optional.arm.FEAT_{one}"))})
+        return frozenset({"neon", *(name for name, asked in MACOS_NAMES.items() if _sysctl(asked))})
     return frozenset({"neon"})
 
 

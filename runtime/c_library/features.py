@@ -1,4 +1,6 @@
-"""Where x86-64 processors say which instructions they have: the leaf of CPUID, its register, and the bit."""
+"""Where processors say which instructions they have. x86-64: the leaf of CPUID, its register, and the bit."""
+
+from mlirt.runtime.arm_features import MACOS_NAMES
 
 _EAX, _EBX, _ECX, _EDX = range(4)
 
@@ -49,3 +51,6 @@ FEATURES = {
     "prfchw": (0x80000001, 0, _ECX, 8),
 }
 """By LLVM's name of a feature."""
+
+ARM_FEATURES = {"neon": "", **MACOS_NAMES}
+"""What macOS is asked for; nothing for what all have."""

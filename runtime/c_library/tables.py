@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlirt.runtime.c_library.c_text import array, literal, numbers, optional_literal, record, whole
-from mlirt.runtime.c_library.features import FEATURES
+from mlirt.runtime.c_library.features import ARM_FEATURES, FEATURES
 from mlirt.runtime.c_library.launch_contracts import LaunchContracts
 from mlirt.runtime.c_library.number_code import NumberCode
 from mlirt.runtime.c_library.steps import FlatProgram
@@ -16,6 +16,7 @@ from mlirt.runtime.launch_words import bits_of
 from mlirt.runtime.manifest import BufferArgument, FloatArgument, IntArgument, Manifest, Tensor
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import certain
+from mlirt.systems import architecture_of
 
 _LINE = 8  # words of a line of the cache, on which parameters begin
 _BORDER_HEAD, _BORDER_WORDS = 3, 7
@@ -25,9 +26,14 @@ _MATRIX_UNIT = "amx-int8"
 class Tables:
     """All tables of one plan."""
 
-    def __init__(self, manifest: Manifest, weight_places: Mapping[str, int], name: str = "net") -> None:
-        """`weight_places`: where the bytes of each weight begin, by its key; `name`: the library's."""
+    def __init__(
+        self, manifest: Manifest, weight_places: Mapping[str, int], name: str = "net", *, has_own_symbols: bool = True
+    ) -> None:
+        """`weight_places`: where the bytes of each weight begin, by its key; `name`: the library's. Kernels have the
+        names that the plan's objects give them, or are numbered.
+        """
         self._manifest, self._weight_places, self._name = manifest, weight_places, name
+        self._has_own_symbols = has_own_symbols
         self._plan = PlanFormulas(manifest)
         self._formulas = self._plan.table
         self._program = FlatProgram(manifest, self._formulas)
@@ -261,13 +267,17 @@ class Tables:
 
     def _add_features(self) -> None:
         names = [name.removeprefix("+") for name in self._manifest.target.features if not name.startswith("-")]
-        rows = [record(literal(name), *FEATURES[name]) for name in names]
+        if architecture_of(self._manifest.target.triple) == "aarch64":
+            rows = [record(literal(name), 0, 0, 0, 0, literal(ARM_FEATURES[name])) for name in names]
+        else:
+            rows = [record(literal(name), *FEATURES[name], literal("")) for name in names]
         self._array("feature ", "features", rows, "feature_count")
         self._fields["needs_matrix_unit"] = str(int(_MATRIX_UNIT in names))
 
     def _add_kernels(self) -> None:
         kernels = self._manifest.kernels
-        declared = [f"void kernel_{i}(void) __asm__({literal(one.symbol)});" for i, one in enumerate(kernels)]
+        labels = [f" __asm__({literal(one.symbol)})" if self._has_own_symbols else "" for one in kernels]
+        declared = [f"void kernel_{i}(void){label};" for i, label in enumerate(labels)]
         self._parts.append("\n".join([*declared, ""]))
         # A function's address is a pointer to data on every system that such libraries are made for.
         self._array("uintptr_t ", "kernel_addresses", [f"(uintptr_t)kernel_{i}" for i in range(len(kernels))])
@@ -321,7 +331,8 @@ def first_value(state: str) -> str:
 
 
 def features_without_test(manifest: Manifest) -> Iterator[str]:
-    """Features of the target that `FEATURES` does not have."""
+    """Features of the target that no table has."""
+    known = ARM_FEATURES if architecture_of(manifest.target.triple) == "aarch64" else FEATURES
     for name in manifest.target.features:
-        if not name.startswith("-") and name.removeprefix("+") not in FEATURES:
+        if not name.startswith("-") and name.removeprefix("+") not in known:
             yield name

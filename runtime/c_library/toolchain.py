@@ -10,27 +10,42 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlirt.errors import UnsupportedError
+from mlirt.systems import LINUX, WINDOWS, architecture_of, system_of
 
 _COMPILERS = ("cc", "gcc", "clang")
+_OF_SYSTEMS = {WINDOWS: ("x86_64-w64-mingw32-gcc",)}
+"""Those that are not this system's, which come first."""
 _SHOWN = 300  # characters of what a tool says
 
 
-def compiler(architecture: str) -> list[str]:
-    """The command of a C compiler for an architecture such as "x86_64"; raises UnsupportedError where there is none."""
+def compiler(architecture: str, system: str = LINUX) -> list[str]:
+    """The command of a C compiler for an architecture such as "x86_64" and an operating system; raises UnsupportedError
+    where there is none.
+    """
     named = shlex.split(os.environ.get("CC", ""))
-    found = named or [name for name in _COMPILERS if shutil.which(name)][:1]
+    usual = _OF_SYSTEMS.get(system, ()) + _COMPILERS
+    found = named or [name for name in usual if shutil.which(name)][:1]
     if not found or shutil.which(found[0]) is None:
-        which = named[0] if named else f"none of {', '.join(_COMPILERS)}"
+        which = named[0] if named else f"none of {', '.join(usual)}"
         raise UnsupportedError(
             f"a C library needs a C compiler and a linker, and {which} is not on the PATH: install gcc or clang, or "
             "name one in CC"
         )
     machine = run([*found, "-dumpmachine"], Path.cwd()).strip()
-    if machine.split("-")[0] not in (architecture, {"x86_64": "amd64"}.get(architecture)):
+    if architecture_of(machine) != architecture or _system_of_compiler(machine) != system:
         raise UnsupportedError(
-            f"the C compiler {found[0]} is for {machine}, the plan for {architecture}: name another one in CC"
+            f"the C compiler {found[0]} is for {machine}, the plan for {architecture} under {system}: name another one "
+            "in CC"
         )
     return found
+
+
+def _system_of_compiler(machine: str) -> str:
+    """GNU's names have the vendor left away at times, and call Windows by its library."""
+    words = machine.split("-")[1:]
+    if any(word.startswith(("mingw", "windows")) for word in words):
+        return WINDOWS
+    return LINUX if "linux" in words else system_of(machine)
 
 
 def run(command: Sequence[str], folder: Path) -> str:

@@ -137,12 +137,12 @@ def test_plans_of_another_system_are_refused(system: str) -> None:
 @X86
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("system", [DARWIN, WINDOWS])
-def test_the_same_bits_as_under_linux(name: str, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_bits_as_under_linux(name: str, system: str) -> None:
     """Functions that stand for the other system's are called as its code calls: three threads sleep and wake."""
     (case,) = [one for one in cases() if one.name == name]
     here = mlirt.load(plan(name, "x86-64-v2", LINUX).to_bytes())
     expected = [{key: np.array(value) for key, value in here.run(feeds).items()} for feeds in case.runs]
-    with running_as(system, monkeypatch) as there:
+    with running_as(system) as there:
         engine = mlirt.load(plan(name, "x86-64-v2", system).to_bytes(), threads=3, spin_ms=0)
         for _ in range(5):
             for feeds, right in zip(case.runs, expected, strict=True):
@@ -153,9 +153,9 @@ def test_the_same_bits_as_under_linux(name: str, system: str, monkeypatch: pytes
 
 @X86
 @pytest.mark.parametrize("system", [DARWIN, WINDOWS])
-def test_deadlines_are_those_of_its_clock(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadlines_are_those_of_its_clock(system: str) -> None:
     (case,) = [one for one in cases() if one.name == "network loop"]
-    with running_as(system, monkeypatch):
+    with running_as(system):
         engine = mlirt.load(plan(case.name, "x86-64-v2", system).to_bytes(), threads=1)
         engine.run(case.runs[0], timeout=60)
         with pytest.raises(DeadlineError):
@@ -176,13 +176,13 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 
 @X86
-def test_large_frames_touch_the_pages_of_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_frames_touch_the_pages_of_a_stack() -> None:
     triple = triple_of("x86_64", WINDOWS)
     module = llvm().parse_assembly(_LARGE_FRAME)
     module.triple = triple
     code = llvm().Target.from_triple(triple).create_target_machine(reloc="pic", codemodel="small").emit_object(module)
     assert "__chkstk" in read_symbols(read_object(memoryview(code), "x", "x86_64")).undefined
-    with running_as(WINDOWS, monkeypatch) as there:
+    with running_as(WINDOWS) as there:
         linked = LinkedCode({"x": memoryview(code)}, [("x", "large")])
         assert "__chkstk" not in there.asked
         found = there.entered(linked.addresses["x", "large"], 1)

@@ -3,6 +3,7 @@
 #define NET_HANDLE_H
 
 #include "plan.h"
+#include "system.h"
 
 #define NET_ERROR_BYTES 1024
 
@@ -60,9 +61,6 @@ struct net_handle {
 
 /* Writes the text of an error and returns its code. */
 net_status net_fail(net_handle *h, net_status code, const char *form, ...) __attribute__((format(printf, 3, 4)));
-
-/* Memory whose address is a multiple of 4096, or NULL. */
-void *net_aligned(size_t bytes);
 
 int64_t net_tensor_bytes(const net_handle *h, const tensor *t);
 

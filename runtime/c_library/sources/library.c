@@ -4,10 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 static _Thread_local char creation_error[NET_ERROR_BYTES];
 
@@ -17,11 +14,6 @@ net_status net_fail(net_handle *h, net_status code, const char *form, ...) {
   vsnprintf(h->error, sizeof h->error, form, given);
   va_end(given);
   return code;
-}
-
-void *net_aligned(size_t bytes) {
-  void *memory = NULL;
-  return posix_memalign(&memory, 4096, bytes ? bytes : 1) == 0 ? memory : NULL;
 }
 
 EXPORT const char *net_error(const net_handle *handle) { return handle ? handle->error : creation_error; }
@@ -39,9 +31,6 @@ EXPORT const net_tensor *net_output(int number) {
   return is_one ? &net_plan.outputs[net_plan.shown_outputs[number]].known : NULL;
 }
 
-/* Zeros, of which there is always at least one byte. */
-static void *zeros(size_t count, size_t bytes) { return calloc(count + 1, bytes); }
-
 static int allocate(net_handle *h) {
   size_t buffers = (size_t)net_plan.buffer_count, launches = (size_t)net_plan.launch_count, arguments = 0, dims = 0;
   size_t rows = 2 * (size_t)net_plan.step_count + 1, tensors = (size_t)(net_plan.input_count + 2 * net_plan.output_count);
@@ -53,26 +42,26 @@ static int allocate(net_handle *h) {
   for (int32_t i = 0; i < net_plan.output_count; i++)
     output_dims += (size_t)net_plan.outputs[i].known.rank;
   size_t words = (size_t)net_plan.parameter_count + 1 + 2 * rows;
-  return (h->numbers = zeros((size_t)net_plan.number_count, sizeof *h->numbers)) &&
-         (h->lengths = zeros(dims, sizeof *h->lengths)) &&
-         (h->first_dim = zeros((size_t)net_plan.input_count, sizeof *h->first_dim)) &&
-         (h->is_set = zeros((size_t)net_plan.input_count, 1)) &&
-         (h->size_values = zeros((size_t)net_plan.size_count, sizeof *h->size_values)) &&
-         (h->bound_sizes = zeros((size_t)net_plan.size_count, sizeof *h->bound_sizes)) &&
-         (h->sizes = zeros(buffers, sizeof *h->sizes)) && (h->starts = zeros(buffers, sizeof *h->starts)) &&
-         (h->offsets = zeros(buffers, sizeof *h->offsets)) && (h->is_rewritten = zeros(buffers, 1)) &&
-         (h->is_used = zeros(buffers, 1)) && (h->bases = zeros(buffers, sizeof *h->bases)) &&
-         (h->is_never_run = zeros(launches, 1)) && (h->is_idle = zeros(launches, 1)) &&
-         (h->has_fault = zeros(launches, 1)) && (h->pointed = zeros(arguments, sizeof *h->pointed)) &&
-         (h->borders = zeros(5 * (size_t)net_plan.border_count, sizeof *h->borders)) &&
+  return (h->numbers = net_zeros((size_t)net_plan.number_count, sizeof *h->numbers)) &&
+         (h->lengths = net_zeros(dims, sizeof *h->lengths)) &&
+         (h->first_dim = net_zeros((size_t)net_plan.input_count, sizeof *h->first_dim)) &&
+         (h->is_set = net_zeros((size_t)net_plan.input_count, 1)) &&
+         (h->size_values = net_zeros((size_t)net_plan.size_count, sizeof *h->size_values)) &&
+         (h->bound_sizes = net_zeros((size_t)net_plan.size_count, sizeof *h->bound_sizes)) &&
+         (h->sizes = net_zeros(buffers, sizeof *h->sizes)) && (h->starts = net_zeros(buffers, sizeof *h->starts)) &&
+         (h->offsets = net_zeros(buffers, sizeof *h->offsets)) && (h->is_rewritten = net_zeros(buffers, 1)) &&
+         (h->is_used = net_zeros(buffers, 1)) && (h->bases = net_zeros(buffers, sizeof *h->bases)) &&
+         (h->is_never_run = net_zeros(launches, 1)) && (h->is_idle = net_zeros(launches, 1)) &&
+         (h->has_fault = net_zeros(launches, 1)) && (h->pointed = net_zeros(arguments, sizeof *h->pointed)) &&
+         (h->borders = net_zeros(5 * (size_t)net_plan.border_count, sizeof *h->borders)) &&
          (h->parameters = net_aligned(words * sizeof *h->parameters)) &&
-         (h->table = net_aligned(3 * rows * sizeof *h->table)) && (h->rows = zeros(rows, sizeof *h->rows)) &&
-         (h->own = zeros(tensors, sizeof *h->own)) && (h->own_held = zeros(tensors, sizeof *h->own_held)) &&
-         (h->found = zeros((size_t)net_plan.output_count, sizeof *h->found)) &&
-         (h->given = zeros((size_t)net_plan.input_count, sizeof *h->given)) &&
-         (h->wanted = zeros((size_t)net_plan.output_count, sizeof *h->wanted)) &&
-         (h->states = zeros((size_t)net_plan.state_count, sizeof *h->states)) &&
-         (h->last_lengths = zeros(output_dims, sizeof *h->last_lengths));
+         (h->table = net_aligned(3 * rows * sizeof *h->table)) && (h->rows = net_zeros(rows, sizeof *h->rows)) &&
+         (h->own = net_zeros(tensors, sizeof *h->own)) && (h->own_held = net_zeros(tensors, sizeof *h->own_held)) &&
+         (h->found = net_zeros((size_t)net_plan.output_count, sizeof *h->found)) &&
+         (h->given = net_zeros((size_t)net_plan.input_count, sizeof *h->given)) &&
+         (h->wanted = net_zeros((size_t)net_plan.output_count, sizeof *h->wanted)) &&
+         (h->states = net_zeros((size_t)net_plan.state_count, sizeof *h->states)) &&
+         (h->last_lengths = net_zeros(output_dims, sizeof *h->last_lengths));
 }
 
 /* What is the same for all shapes: weights, and the shapes of inputs that have one. */
@@ -108,7 +97,7 @@ EXPORT net_status net_create(net_handle **handle, int threads) {
   net_status status = net_check_processor(creation_error, sizeof creation_error);
   if (status != NET_OK)
     return status;
-  net_handle *h = calloc(1, sizeof *h);
+  net_handle *h = net_zeros(1, sizeof *h);
   int is_made = h && allocate(h);
   if (is_made) {
     h->threads = net_thread_count(threads);
@@ -132,10 +121,10 @@ EXPORT void net_destroy(net_handle *h) {
     return;
   net_stop_pool(h->pool);
   for (int32_t i = 0; h->own && i < net_plan.input_count + 2 * net_plan.output_count; i++)
-    free(h->own[i]);
+    net_free(h->own[i]);
   for (int32_t k = 0; h->states && k < net_plan.state_count; k++) {
-    free(h->states[k].now);
-    free(h->states[k].next);
+    net_free(h->states[k].now);
+    net_free(h->states[k].next);
   }
   void *memory[] = {h->numbers,      h->lengths,      h->first_dim, h->is_set,  h->size_values, h->bound_sizes,
                     h->sizes,        h->starts,       h->offsets,   h->is_used, h->bases,       h->is_rewritten,
@@ -143,8 +132,8 @@ EXPORT void net_destroy(net_handle *h) {
                     h->table,        h->rows,         h->own,       h->own_held, h->found,      h->arena,
                     h->given,        h->wanted,       h->states,    h->last_lengths};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-    free(memory[i]);
-  free(h);
+    net_free(memory[i]);
+  net_free(h);
 }
 
 EXPORT net_status net_set_input_shape(net_handle *h, int number, const int64_t *shape, int rank) {

@@ -135,7 +135,7 @@ static int can_share(void) {
 /* Room for the arena; what it held before is not kept. */
 static net_status hold(net_handle *h) {
   if (h->arena_bytes > h->arena_held) {
-    free(h->arena);
+    net_free(h->arena);
     h->arena_held = 0;
     h->arena = net_aligned((size_t)h->arena_bytes);
     if (!h->arena)

@@ -113,10 +113,11 @@ typedef struct {
   int32_t buffer, offset, bytes;
 } place;
 
-/* A feature of x86-64 processors: a leaf of CPUID, a register of it, and the bit. */
+/* A feature of processors. x86-64: a leaf of CPUID, a register of it, and the bit; Arm: what macOS is asked for, or "". */
 typedef struct {
   const char *name;
   uint32_t leaf, subleaf, which, bit;
+  const char *asked;
 } feature;
 
 typedef struct {

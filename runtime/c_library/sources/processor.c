@@ -2,13 +2,22 @@
 #define _GNU_SOURCE
 #include "handle.h"
 
-#include <cpuid.h>
 #include <stdio.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+#ifdef __linux__
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 /* arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA): the registers of the matrix unit. */
 enum { REQUEST_PERMISSION = 0x1023, MATRIX_REGISTERS = 18 };
+
+#if defined(__x86_64__)
 /* What the system has to save for registers of 256 and of 512 bits. */
 enum { SAVES_256 = 0x6, SAVES_512 = 0xe6, OSXSAVE_BIT = 27 };
 
@@ -18,13 +27,6 @@ static uint64_t saved_state(void) {
     return 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (uint64_t)high << 32 | low;
-}
-
-static int has(const feature *f) {
-  uint32_t registers[4];
-  if (!__get_cpuid_count(f->leaf, f->subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
-    return 0;
-  return registers[f->which] >> f->bit & 1;
 }
 
 static int starts_with(const char *text, const char *start) {
@@ -41,16 +43,40 @@ static int is_saved(const feature *f, uint64_t state) {
   return 1;
 }
 
+static int has(const feature *f) {
+  uint32_t registers[4];
+  if (!__get_cpuid_count(f->leaf, f->subleaf, &registers[0], &registers[1], &registers[2], &registers[3]))
+    return 0;
+  return (registers[f->which] >> f->bit & 1) && is_saved(f, saved_state());
+}
+#elif defined(__APPLE__)
+/* All of Apple's processors have NEON; others are asked for by Arm's names. */
+static int has(const feature *f) {
+  int value = 0;
+  size_t size = sizeof value;
+  return !*f->asked || (sysctlbyname(f->asked, &value, &size, NULL, 0) == 0 && value);
+}
+#else
+#error "there is no test for the features of this processor"
+#endif
+
+static int allows_matrix_unit(void) {
+#ifdef __linux__
+  return syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_REGISTERS) == 0;
+#else
+  return 0;
+#endif
+}
+
 net_status net_check_processor(char *error, size_t room) {
-  uint64_t state = saved_state();
   for (int32_t i = 0; i < net_plan.feature_count; i++) {
     const feature *f = &net_plan.features[i];
-    if (!has(f) || !is_saved(f, state)) {
+    if (!has(f)) {
       snprintf(error, room, "the library was made for processors with %s, which this one, or its system, lacks", f->name);
       return NET_WRONG_PROCESSOR;
     }
   }
-  if (net_plan.needs_matrix_unit && syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_REGISTERS)) {
+  if (net_plan.needs_matrix_unit && !allows_matrix_unit()) {
     snprintf(error, room, "the library needs the processor's matrix unit (amx-int8), which this system does not allow");
     return NET_WRONG_PROCESSOR;
   }

@@ -2,10 +2,8 @@
 #include "handle.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
 /* How often a run is made again before a size counts as one that changes while the network runs. */
 #define TRIES_PER_SIZE 4
 
@@ -46,7 +44,7 @@ static net_status bind_guesses(net_handle *h, int32_t told) {
 /* Memory of the handle for a tensor: outputs behind inputs. NULL where there is none. */
 static unsigned char *own(net_handle *h, int32_t number, int64_t bytes) {
   if (bytes > h->own_held[number] || !h->own[number]) {
-    free(h->own[number]);
+    net_free(h->own[number]);
     h->own[number] = net_aligned((size_t)bytes);
     h->own_held[number] = h->own[number] ? bytes : 0;
   }

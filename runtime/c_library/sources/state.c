@@ -1,15 +1,12 @@
 /* State: outputs that are inputs of the next run, and stay in the handle between. */
 #include "handle.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 static net_status hold(net_handle *h, unsigned char **memory, int64_t *held, int64_t bytes, const tensor *t) {
   if (*memory && *held >= bytes)
     return NET_OK;
-  free(*memory);
+  net_free(*memory);
   *memory = net_aligned((size_t)bytes);
   *held = *memory ? bytes : 0;
   return *memory ? NET_OK

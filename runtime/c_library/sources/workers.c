@@ -1,17 +1,12 @@
 /* Threads that take part in runs: they live in the plan's main object, spin for a moment after a run, then sleep. */
-#define _GNU_SOURCE
 #include "handle.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Words of a control block and of what the threads of a run share; see builder/spmd_main.py of mlirt. */
 enum { MAIN_WORD = 16, SYNC_WORD = 19, THREADS_WORD = 20, PAUSES_WORD = 21, STOP_WORD = 32, WORKERS_WORD = 48 };
-enum { WORDS_OF_A_WORKER = 16, MAX_THREADS = 256, SYNC_WORDS = 64 + 16 * (MAX_THREADS / 32) + 16 };
+enum { WORDS_OF_A_WORKER = 16, SEMAPHORE_WORD = 4, MAX_THREADS = 256, SYNC_WORDS = 64 + 16 * (MAX_THREADS / 32) + 16 };
 enum { JOB_WORDS = 16, ROWS_WORD = 4, TABLE_WORD = 8 };
 
 #define SPIN_SECONDS 1e-3
@@ -20,58 +15,37 @@ enum { JOB_WORDS = 16, ROWS_WORD = 4, TABLE_WORD = 8 };
 typedef struct {
   pool *p;
   int64_t tid;
-  pthread_t thread;
+  net_thread thread;
 } worker;
 
 struct pool {
-  int32_t started;
+  int32_t started, prepared; /* threads, and those that have a semaphore */
   int64_t *control;
   worker *workers;
 };
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The pauses that threads spin for, by the shortest of a few trials. */
 static int64_t pauses(void) {
   double shortest = 1;
   for (int i = 0; i < 3; i++) {
-    double start = seconds();
+    double start = net_seconds();
     mlirt_spin(TRIAL);
-    double taken = seconds() - start;
+    double taken = net_seconds() - start;
     shortest = taken < shortest ? taken : shortest;
   }
   return (int64_t)(SPIN_SECONDS * TRIAL / (shortest > 1e-9 ? shortest : 1e-9));
 }
 
-static void *serve(void *given) {
+static void serve(void *given) {
   worker *w = given;
   mlirt_worker(w->p->control, w->tid);
-  return NULL;
-}
-
-/* The processors' time that the control group of this process has, or a large number. */
-static long quota(void) {
-  long limit = 0, period = 0;
-  FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-  int found = file ? fscanf(file, "%ld %ld", &limit, &period) : 0;
-  if (file)
-    fclose(file);
-  return found == 2 && limit > 0 && period > 0 ? (limit + period - 1) / period : MAX_THREADS;
 }
 
 int32_t net_thread_count(int wanted) {
   if (wanted > 0)
     return wanted < MAX_THREADS ? wanted : MAX_THREADS;
   const char *text = getenv("MLIRT_NUM_THREADS");
-  long most = text ? strtol(text, NULL, 10) : 0, limit = quota(), count = 1;
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-    count = CPU_COUNT(&allowed);
-  count = count < limit ? count : limit;
+  long most = text ? strtol(text, NULL, 10) : 0, count = net_processor_count();
   if (most > 0 && most < count)
     count = most;
   return (int32_t)(count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : count);
@@ -80,27 +54,28 @@ int32_t net_thread_count(int wanted) {
 /* NULL where there is no memory. `threads` becomes the number of those that could be started, and the caller. */
 pool *net_start_pool(int32_t *threads) {
   size_t head = (size_t)(WORKERS_WORD + WORDS_OF_A_WORKER * (*threads + 1) + 15) / 16 * 16;
-  pool *p = calloc(1, sizeof *p);
-  worker *workers = calloc((size_t)*threads, sizeof *workers);
+  pool *p = net_zeros(1, sizeof *p);
+  worker *workers = net_zeros((size_t)*threads, sizeof *workers);
   int64_t *control = net_aligned((head + SYNC_WORDS) * sizeof *control);
   if (!p || !workers || !control) {
-    free(p);
-    free(workers);
-    free(control);
+    net_free(p);
+    net_free(workers);
+    net_free(control);
     return NULL;
   }
   memset(control, 0, (head + SYNC_WORDS) * sizeof *control);
   p->control = control;
   p->workers = workers;
   mlirt_prepare(control, *threads);
+  p->prepared = *threads - 1;
   void (*run)(void) = mlirt_main;
   control[MAIN_WORD] = (int64_t)(uintptr_t)run;
   control[SYNC_WORD] = (int64_t)(uintptr_t)(control + head);
   control[PAUSES_WORD] = pauses();
   while (p->started < *threads - 1) {
     worker *w = &workers[p->started];
-    *w = (worker){p, p->started + 1, w->thread};
-    if (pthread_create(&w->thread, NULL, serve, w) != 0)
+    *w = (worker){p, p->started + 1, {serve, w, 0}};
+    if (!net_start_thread(&w->thread))
       break;
     p->started++;
   }
@@ -115,10 +90,12 @@ void net_stop_pool(pool *p) {
   __atomic_store_n(&p->control[STOP_WORD], 1, __ATOMIC_SEQ_CST);
   mlirt_run(p->control, NULL, 0, NULL);
   for (int32_t i = 0; i < p->started; i++)
-    pthread_join(p->workers[i].thread, NULL);
-  free(p->control);
-  free(p->workers);
-  free(p);
+    net_join_thread(&p->workers[i].thread);
+  for (int32_t tid = 1; tid <= p->prepared; tid++)
+    net_free_semaphore(p->control + WORKERS_WORD + WORDS_OF_A_WORKER * tid + SEMAPHORE_WORD);
+  net_free(p->control);
+  net_free(p->workers);
+  net_free(p);
 }
 
 /* The number, from 1 on, of the row that stopped the run, or 0. */

@@ -12,7 +12,7 @@
 
 #include "net.h"
 
-#define MAX_TENSORS 16
+#define MAX_TENSORS 64
 
 typedef struct {
   int threads, runs, keeps;

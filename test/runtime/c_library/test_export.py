@@ -292,7 +292,9 @@ def test_a_feature_that_nothing_looks_for(tmp_path: Path, dynamic: CProgram) -> 
     [
         ({"kind": "cuda"}, "the plan is for a GPU: C libraries are for processors so far"),
         ({"triple": "aarch64-unknown-linux-gnu"}, "the plan is for aarch64-unknown-linux-gnu"),
-        ({"triple": "x86_64-apple-darwin"}, "the plan is for x86_64-apple-darwin"),
+        ({"triple": "aarch64-pc-windows-msvc-elf"}, "the plan is for aarch64-pc-windows-msvc-elf"),
+        ({"triple": "x86_64-unknown-freebsd"}, "the plan is for x86_64-unknown-freebsd"),
+        ({"triple": "x86_64-apple-macosx11.0.0-elf"}, "is for .*, the plan for x86_64 under darwin"),
     ],
 )
 def test_other_machines_are_refused(tmp_path: Path, dynamic: CProgram, change: dict[str, str], said: str) -> None:

@@ -1,19 +1,24 @@
-"""Code of plans for Windows and macOS, run in this process, which is Linux: on x86-64 the processor is the same.
+"""Code of plans for Windows and macOS, run in this process, which is Linux: the processor is the same.
 
 What differs is how functions are called, and which functions of the system there are. LLVM writes both ways: functions
 here stand for those of the other system, and are called as its code calls; those that Python calls are entered by a
-function that calls as that code expects it.
+function that calls as that code expects it. Started as a program it compares plans for macOS with Linux's of the same
+processor (bench/systems.py starts it in an emulator).
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import pytest
+import numpy as np
 
+import mlirt
 from mlirt.runtime import host_cpu, object_linker, stop_request, worker_groups
 from mlirt.runtime.elf_sections import ElfObject
 from mlirt.runtime.elf_symbols import ElfSymbols
@@ -104,6 +109,10 @@ define void @foreign___bzero(ptr %place, i64 %size) {
   call ptr @memset(ptr %place, i32 0, i64 %size)
   ret void
 }
+define void @foreign_bzero(ptr %place, i64 %size) {
+  call ptr @memset(ptr %place, i32 0, i64 %size)
+  ret void
+}
 """
 _SIGNATURES = {
     "memset": ("ptr", "ptr", "i32", "i64"),
@@ -189,7 +198,7 @@ def _entered(system: str, address: int, words: int) -> int:
 
 
 @contextmanager
-def running_as(system: str, monkeypatch: pytest.MonkeyPatch) -> Generator[ForeignSystem]:
+def running_as(system: str) -> Generator[ForeignSystem]:
     """Let plans for a system be loaded and run here."""
     there, triple, load = ForeignSystem(system), triple_of(host_architecture(), system), LinkedCode._load  # pyright: ignore[reportPrivateUsage]
 
@@ -206,17 +215,37 @@ def running_as(system: str, monkeypatch: pytest.MonkeyPatch) -> Generator[Foreig
                 self.addresses[section, symbol] = there.entered(address, _ENTERED[symbol])
 
     groups: dict[ThreadChoice, WorkerGroups] = {}
-    with monkeypatch.context() as patch:
+    with ExitStack() as patches:
         for module in (object_linker, host_cpu):
-            patch.setattr(module, "host_triple", lambda: triple)
+            patches.enter_context(patch.object(module, "host_triple", lambda: triple))
         for module in (object_linker, stop_request):
-            patch.setattr(module, "this_system", lambda: there)
-        patch.setattr(LinkedCode, "_load", load_there)
-        patch.setattr(worker_groups, "_groups", groups)
+            patches.enter_context(patch.object(module, "this_system", lambda: there))
+        patches.enter_context(patch.object(LinkedCode, "_load", load_there))
+        patches.enter_context(patch.object(worker_groups, "_groups", groups))
         yield there
         for started in groups.values():
             started.stop()
         _kept.append(groups)
 
 
+def main(folder: Path) -> None:
+    """Compare `N.darwin` with `N.linux`, plans both, for the inputs in `N_K.npz`."""
+    for path in sorted(folder.glob("*.linux"), key=lambda one: int(one.stem)):
+        runs = [dict(np.load(one)) for one in sorted(folder.glob(f"{path.stem}_*.npz"))]
+        here = mlirt.load(path)
+        expected = [[np.array(value) for value in here.run(feeds).values()] for feeds in runs]
+        with running_as(DARWIN):
+            engine = mlirt.load(path.with_suffix(".darwin"), threads=2, spin_ms=0)
+            found = [[np.array(value) for value in engine.run(feeds).values()] for feeds in (*runs, *runs)]
+        is_same = all(
+            np.array_equal(one, other, equal_nan=True)
+            for some, others in zip(found, (*expected, *expected), strict=True)
+            for one, other in zip(some, others, strict=True)
+        )
+        print(path.stem, "same bits" if is_same else "DIFFERS", flush=True)
+
+
 __all__ = ["DARWIN", "WINDOWS", "ForeignSystem", "running_as"]
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,3 @@
+#pragma once
+#include <stdint.h>
+#define PRId64 "lld"
