@@ -14,7 +14,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import select
 import subprocess
 import sys
 import threading
@@ -179,12 +178,14 @@ atexit.register(CompilerProcess.stop_idle)
 
 def serve(handle: Handler) -> None:
     """Answer the requests on standard input until there are none; `handle` gives a record and pieces of bytes."""
-    threading.Thread(target=_end_with_parent, args=(int(sys.argv[-1]),), daemon=True).start()
+    watch = _Watch(int(sys.argv[-1]))
+    threading.Thread(target=watch.look, daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # A request comes only after the answer to the one before it, so none can hide in the buffer.
-    while select.select([sys.stdin], [], [], _IDLE_SECONDS)[0]:
+    while True:
+        watch.idle_since = time.monotonic()
         line = sys.stdin.buffer.readline()
+        watch.idle_since = None
         if not line:
             return
         with rare_collections():
@@ -193,15 +194,28 @@ def serve(handle: Handler) -> None:
         try:
             answers.write(json.dumps(record).encode() + b"\n" + b"".join(pieces))
             answers.flush()
-        except BrokenPipeError:
+        except OSError:
             os._exit(1)  # nobody waits for it any more
 
 
-def _end_with_parent(parent: int) -> None:
-    """End where nobody is left to read the answer, though a compiler be in the middle of its work."""
-    while os.getppid() == parent:
-        time.sleep(_LOOKS_FOR_PARENT)
-    os._exit(1)
+class _Watch:
+    """Looks now and then whether the process has a reason to live; systems differ in how one waits for a pipe."""
+
+    def __init__(self, parent: int) -> None:
+        self._parent = parent
+        self.idle_since: float | None = None
+
+    def look(self) -> None:
+        """End where nobody is left to read the answer, though a compiler be in the middle of its work, and after some
+        idle seconds. A request that comes at that moment goes to a new process. Under Windows the parent's number
+        stays when it ends; the input ends with it.
+        """
+        while os.getppid() == self._parent:
+            since = self.idle_since
+            if since is not None and time.monotonic() - since > _IDLE_SECONDS:
+                os._exit(0)
+            time.sleep(_LOOKS_FOR_PARENT)
+        os._exit(1)
 
 
 def _handled(handle: Handler, request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:

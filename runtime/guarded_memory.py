@@ -12,14 +12,15 @@ from typing import Literal
 
 import numpy as np
 
+from mlirt.aligned_memory import private_memory
 from mlirt.errors import InvalidInputError, PlanError
+from mlirt.runtime.systems import this_system
 
 Side = Literal["start", "end"]
 
 _PAGE = mmap.PAGESIZE
 _MARGIN_BYTE = 0xA7
 _UNWRITTEN_BYTE = 0xFF
-_PROT_NONE = 0
 
 
 def guarded_side() -> Side | None:
@@ -43,12 +44,12 @@ class GuardedBlock:
         self.size = size
         self._room = -(-max(size, 1) // _PAGE) * _PAGE
         try:
-            self._mapping = mmap.mmap(-1, self._room + 2 * _PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except (OSError, OverflowError, ValueError) as error:
+            self._mapping = private_memory(self._room + 2 * _PAGE)
+        except MemoryError as error:
             raise MemoryError(f"a block of {size} bytes is not to be had") from error
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._mapping))
-        _forbid(start)
-        _forbid(start + _PAGE + self._room)
+        for page in (start, start + _PAGE + self._room):
+            this_system().forbid(page, _PAGE)
         self._start = _PAGE + (self._room - size if side == "end" else 0)
         self.address = start + self._start
         self._margin = slice(_PAGE, self._start) if side == "end" else slice(_PAGE + size, _PAGE + self._room)
@@ -96,9 +97,3 @@ class GuardedOutput:
     def check(self, what: str) -> None:
         """As of the block."""
         self._block.check(what)
-
-
-def _forbid(address: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(_PAGE), _PROT_NONE):
-        raise OSError(ctypes.get_errno(), "mprotect of a guard page failed")

@@ -1,4 +1,7 @@
-"""Where the bytes of a plan come from: memory, a small file, which is read, or a large one, which is mapped."""
+"""Where the bytes of a plan come from: memory, a small file, which is read, or a large one, which is mapped.
+
+Windows lets nobody replace a file that is mapped, not even the process itself: there all files are read.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import errno
 import mmap
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from io import BufferedReader
 from weakref import WeakValueDictionary
@@ -18,7 +22,7 @@ from mlirt.runtime.host_memory import aligned_empty
 
 MAX_READ_BYTES = 32 << 20
 """Bytes of a file that is read; larger ones are mapped."""
-
+_MAPS = sys.platform != "win32"
 
 _mapped: WeakValueDictionary[tuple[int, ...], mmap.mmap] = WeakValueDictionary()
 """The plan files that this process has mapped, by their state: one mapping each."""
@@ -92,7 +96,7 @@ def _of_file(file: BufferedReader, path: str) -> PlanSource:
         return PlanSource(memoryview(file.read()))  # a pipe
     if found.st_size == 0:
         raise PlanError(f"{path}: the file is empty, so it is no plan file")
-    if found.st_size <= MAX_READ_BYTES:
+    if found.st_size <= MAX_READ_BYTES or not _MAPS:
         # Weights are used where they lie.
         data = aligned_empty((found.st_size,), np.dtype(np.uint8)).data
         return PlanSource(data[: file.readinto(data)].toreadonly())
@@ -106,7 +110,7 @@ def _of_file(file: BufferedReader, path: str) -> PlanSource:
 def large_file(path: str | os.PathLike[str]) -> PlanFile | None:
     """The plan file at a path, where it is one that would be mapped."""
     state = state_of(os.fspath(path))
-    is_large = bool(state) and os.path.isfile(path) and os.path.getsize(path) > MAX_READ_BYTES
+    is_large = _MAPS and bool(state) and os.path.isfile(path) and os.path.getsize(path) > MAX_READ_BYTES
     return PlanFile(os.path.abspath(path), state) if is_large else None
 
 

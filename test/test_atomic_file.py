@@ -189,3 +189,31 @@ def test_standard_output_has_all_that_was_written(tmp_path: Path, same: str) -> 
 def test_special_files_are_known(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     assert not any(map(atomic_file.is_special, (tmp_path, tmp_path / "a", tmp_path / "b", "a\0b", "")))
+
+
+@writers
+@pytest.mark.parametrize("tries", [3, 10_000])
+def test_windows_replaces_a_file_once_nobody_reads_it(
+    tmp_path: Path, write: Write, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a file that somebody has open cannot be replaced: after a while the old one stays, and an error says so."""
+    target, replace, asked = tmp_path / "a", os.replace, [0]
+    target.write_bytes(b"old")
+
+    def replace_later(source: str, to: str) -> None:
+        asked[0] += 1
+        if asked[0] < tries:
+            raise PermissionError(13, "The process cannot access the file", source)
+        replace(source, to)
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "replace", replace_later)
+    monkeypatch.setattr(atomic_file, "_REPLACE_SECONDS", 0.2)
+    if tries > 1000:
+        with pytest.raises(PermissionError):
+            write(target)
+        assert target.read_bytes() == b"old"
+    else:
+        write(target)
+        assert target.read_bytes() == b"new text"
+    assert list(tmp_path.iterdir()) == [target]

@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,18 +170,31 @@ def _model(name: str, file: str, built: Path, settings: ServeSettings, arguments
     return Model(name, open_now)
 
 
+def _on_signal(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> None:
+    """Let the loop act on a signal; loops of Windows are told by a handler of the process."""
+    try:
+        loop.add_signal_handler(number, act)
+    except NotImplementedError:
+
+        def told(*_: object) -> None:
+            loop.call_soon_threadsafe(act)
+
+        signal.signal(number, told)
+
+
 async def _serve_until_told(models: Models, settings: HttpSettings, grpc_port: int | None) -> None:
     from mlirt.serve.http.server import serving
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        _on_signal(loop, number, stop.set)
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
         reloads.add(loop.create_task(asyncio.to_thread(_reload_all, models)))
 
-    loop.add_signal_handler(signal.SIGHUP, reload)
+    if hasattr(signal, "SIGHUP"):
+        _on_signal(loop, signal.SIGHUP, reload)
     async with AsyncExitStack() as servers:
         port = await servers.enter_async_context(serving(models, settings))
         where = f"http://{settings.host}:{port}"

@@ -44,10 +44,18 @@ def report_memory(plan: Plan, reporter: Reporter) -> None:
         reporter.info(f"Total Scratch Memory: not known, as the largest shapes of the profiles are refused: {why}")
 
 
+def _resident_bytes() -> int:
+    """Of this process, as Linux tells it; 0 where nothing does."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
 def _used(target: str) -> tuple[int, int]:
     """MiB of this process, and of the GPU; 0 where there is none."""
-    with open("/proc/self/statm") as file:
-        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    resident = _resident_bytes()
     if target == "cpu":
         return resident // _MIB, 0
     from mlirt.runtime.cuda_driver import open_driver

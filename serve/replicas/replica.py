@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Mapping
 
 from mlirt import errors
 from mlirt.errors import DeadlineError, MlirtError, UnavailableError
+from mlirt.runtime.host_cpu import processor_count
 from mlirt.runtime.visible_devices import environment_for
 from mlirt.serve.batching.request import Array
 from mlirt.serve.batching.signature import Signature, signature_from_record
@@ -104,4 +104,4 @@ def _checked(message: Message) -> Message:
 
 def usual_threads(replicas: int) -> int:
     """The processors divided among the replicas, at least one each."""
-    return max(1, len(os.sched_getaffinity(0)) // replicas)
+    return max(1, processor_count() // replicas)

@@ -13,6 +13,7 @@ package costs nothing.
 `help(mlirt.compile)` and `help(mlirt.Engine)` say more.
 """
 
+import os.path
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,13 @@ if TYPE_CHECKING:
     from mlirt.tensorrt import *  # noqa: F403  (checkers alone read this)
     from mlirt.tensorrt.plugins.functions.op_decorator import op
     from mlirt.tools.drawing import draw
+
+if os.path.isfile(os.path.join(os.path.dirname(__file__), "runtime")):
+    raise ImportError(
+        "the packages of mlirt are symbolic links in its repository, but this checkout has text files in their place, "
+        "as git makes them on systems without links: install a wheel (`pip wheel .` on a system with links), or check "
+        "out anew after `git config core.symlinks true`, which Windows allows in its developer mode"
+    )
 
 _HOMES = {
     "BuildConfig": "mlirt.builder.config.build_config",

@@ -23,6 +23,7 @@ Bytes = bytes | bytearray | memoryview
 
 _STREAMS = (1, 2)
 _ABANDONED_SECONDS = 3600.0
+_REPLACE_SECONDS = 2.0
 
 
 def write_file(path: str | os.PathLike[str], pieces: Iterable[Bytes], what: str = "") -> None:
@@ -61,7 +62,7 @@ def replacing(path: Path) -> Generator[Path]:
         partial = Path(folder, path.name)
         yield partial
         if not is_special(path):
-            os.replace(partial, os.path.realpath(path))
+            _put(partial, os.path.realpath(path))
             return
         with open(partial, "rb") as source, open(path, "wb") as target:
             shutil.copyfileobj(source, target)
@@ -106,10 +107,25 @@ def _replace(path: str, pieces: Iterable[Bytes]) -> None:
             if not is_named:
                 # A folder makes it `linkat`, which alone follows the link to the file.
                 os.link(_by_number(file), partial, src_dir_fd=file.fileno(), follow_symlinks=True)
-        os.replace(partial, path)
+        _put(partial, path)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(partial)
+
+
+def _put(partial: str | os.PathLike[str], path: str) -> None:
+    """Put a file in the place of another one. Under Windows that fails as long as somebody reads the other one, such as
+    a process that looks for viruses: so it is tried for a moment.
+    """
+    until = time.monotonic() + (_REPLACE_SECONDS if sys.platform == "win32" else 0)
+    while True:
+        try:
+            os.replace(partial, path)
+            return
+        except PermissionError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.02)
 
 
 def _new_file(folder: str, partial: str) -> tuple[BinaryIO, bool]:

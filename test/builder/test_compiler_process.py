@@ -202,3 +202,25 @@ def _wait_until(holds: Callable[[], bool], seconds: float) -> None:
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_a_process_that_nobody_asks_ends(tmp_path: Path) -> None:
+    """After some idle seconds, and not while it answers, however long that takes."""
+    script = (
+        "import sys, time\n"
+        "from mlirt.builder import compiler_process\n"
+        "compiler_process._IDLE_SECONDS, compiler_process._LOOKS_FOR_PARENT = 0.4, 0.05\n"
+        "def slow(request):\n"
+        "    time.sleep(1.2)\n"
+        "    return {'answer': request['number']}, [b'bytes']\n"
+        "compiler_process.serve(slow)\n"
+    )
+    command = [sys.executable, "-c", script, str(os.getpid())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"number": 3}\n')
+        process.stdin.flush()
+        assert process.stdout.readline() == b'{"answer": 3, "sizes": [5]}\n'
+        assert process.stdout.read(5) == b"bytes"
+        assert process.wait(10) == 0

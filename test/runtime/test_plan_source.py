@@ -74,3 +74,20 @@ def test_the_version_is_under_the_digest(tiny: Maker) -> None:
         data[8] = version
         with pytest.raises(PlanError, match="the digest of the index does not match"):
             read_plan(bytes(data))
+
+
+def test_no_file_is_mapped_where_nobody_could_replace_it(
+    tiny: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As under Windows: the engine goes on with what it has read."""
+    path = written(tiny, tmp_path)
+    monkeypatch.setattr(plan_source, "MAX_READ_BYTES", 0)
+    assert plan_source.open_source(path).state
+    assert plan_source.large_file(path) is not None
+    monkeypatch.setattr(plan_source, "_MAPS", False)
+    assert not plan_source.open_source(path).state
+    assert plan_source.large_file(path) is None
+    engine, x = load(path), {"x": np.ones((3, 4), np.float32)}
+    want = engine.run(x)["y"].copy()
+    path.write_bytes(b"something else")
+    assert (engine.run(x)["y"] == want).all()
