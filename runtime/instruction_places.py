@@ -33,6 +33,8 @@ def _x86(code: bytearray, kind: int, place: int, to: int) -> bool:
 
 def _without_table(code: bytearray, place: int) -> bool:
     """Let an instruction that loads an address from a table, or calls by one, have the address itself."""
+    if place < 2:
+        return False
     if code[place - 2] == _LOAD:
         code[place - 2] = _ADDRESS_OF
         return True

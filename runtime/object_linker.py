@@ -92,7 +92,8 @@ class LinkedCode:
             raise PlanError(f"the code of a plan cannot be loaded: {error.strerror or error}") from error
         self._held.append(memory)
         for section, symbol in needed:
-            self.addresses[section, symbol] = memory.address + image.places[section, symbol]
+            place = image.places.get((section, symbol))
+            self.addresses[section, symbol] = 0 if place is None else memory.address + place
 
 
 def _grouped(objects: Mapping[str, ElfObject], tables: Mapping[str, ElfSymbols]) -> list[_Group]:

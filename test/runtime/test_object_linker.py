@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_plan import compile_ir, compiled_sections
+from tiny_plan import REVERSE, compile_ir, compiled_sections
 
 from mlirt.errors import PlanError
 from mlirt.runtime.elf_sections import read_object
@@ -109,6 +109,8 @@ LINK_ALL = """
 import pathlib, sys
 from mlirt.errors import PlanError
 from mlirt.runtime.object_linker import LinkedCode
+from mlirt.runtime.systems.linux import LinuxSystem
+LinuxSystem.loads_by_llvm = sys.argv[2] == "llvm"
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     print(path.name, end=" ", flush=True)
     try:
@@ -119,14 +121,17 @@ for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
 """
 
 
-def test_linking_a_damaged_object_never_ends_the_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loader", ["llvm", "ours"])
+def test_linking_a_damaged_object_never_ends_the_process(loader: str, tmp_path: Path) -> None:
     rng = random.Random(0)
-    for section in ("reverse.o", "main"):
+    codes = {section: compiled_sections()[section] for section in ("reverse.o", "main")}
+    if loader == "ours":
+        codes["reverse.o"] = compile_ir(REVERSE, "small")
+    for section, code in codes.items():
         for i in range(150):
-            (tmp_path / f"{section}.{i:03}").write_bytes(damaged(compiled_sections()[section], rng))
-    done = subprocess.run(
-        [sys.executable, "-c", LINK_ALL, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
-    )
+            (tmp_path / f"{section}.{i:03}").write_bytes(damaged(code, rng))
+    command = [sys.executable, "-c", LINK_ALL, str(tmp_path), loader]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, (done.stdout[-300:], done.stderr[-2000:])
     assert len(done.stdout.splitlines()) == 300
     assert 50 < done.stdout.count("refused") < 300

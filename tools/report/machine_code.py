@@ -12,6 +12,7 @@ from mlirt.errors import MissingPackageError
 from mlirt.runtime.elf_relocations import RELOCATION
 from mlirt.runtime.elf_sections import PROGBITS, RELA, ElfObject, read_object, text_at
 from mlirt.runtime.elf_symbols import SYMBOL, read_symbols
+from mlirt.systems import architecture_of
 
 if TYPE_CHECKING:
     from mlirt.runtime.plan_file import Plan
@@ -48,7 +49,7 @@ def machine_code(plan: Plan, lines: int | None = None) -> MachineCode:
 
 
 def _cpu_texts(plan: Plan, lines: int) -> dict[str, str]:
-    machine = plan.manifest.target.triple.partition("-")[0]
+    machine = architecture_of(plan.manifest.target.triple)
     reader = _capstone(machine)
     codes = _codes(plan)
     return {name: _shortened(_instructions(name, code, machine, reader), lines) for name, code in codes.items()}

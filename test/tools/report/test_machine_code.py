@@ -18,9 +18,9 @@ from mlirt.tools.report.machine_code import machine_code
 from mlirt.tools.rt_report import main
 
 
-def plan_for(target: str) -> Plan:
+def plan_for(target: str, cpu: str | None = None, system: str | None = None) -> Plan:
     node = helper.make_node("Exp", ["x"], ["y"])
-    engine = mlirt.compile(model_of([node], {"x": ("float32", [3, 100])}, ["y"], {}), target)
+    engine = mlirt.compile(model_of([node], {"x": ("float32", [3, 100])}, ["y"], {}), target, cpu=cpu, system=system)
     assert isinstance(engine, Engine)
     return engine.plan
 
@@ -40,6 +40,13 @@ def test_each_kernel_is_listed(target: str) -> None:
         assert len(lines) > 10
         assert all(re.fullmatch(LINES[target], one) for one in lines), lines
         assert re.search(RETURNS[target], text)
+
+
+def test_macos_calls_its_processors_by_another_name() -> None:
+    plan = plan_for("cpu", "apple-m1", "darwin")
+    assert plan.manifest.target.triple.startswith("arm64-apple-")
+    (text,) = machine_code(plan, 100_000).texts.values()
+    assert re.search("  fmla ", text)
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
