@@ -88,6 +88,8 @@ def _processor_elsewhere(name: str, system: str, device: str, wanted: int) -> Ta
             f"{found.vector_bits}"
         )
     features, special = frozenset(found.features), _special(found, frozenset(found.special))
+    if system not in (HOST, LINUX):
+        special -= AMX  # which other systems let nobody use, or nobody has tried
     triple = found.triple(LINUX if system == HOST else system)
     threads = wanted_threads() or _THREADS_ELSEWHERE
     return Target("cpu", found.vector_bits, features, "", threads, special, device or found.device, triple)

@@ -223,8 +223,8 @@ def _add_engine(add: Add) -> None:
     add("--gpu", metavar="NAMES", help="the architectures of GPUs to make code for, with commas: sm_80+ptx,sm_90a")
     add(
         "--system",
-        metavar="NAME",
-        help="the operating system to make code for: host, linux, darwin (macOS) or windows; default: host",
+        metavar="NAMES",
+        help="the operating systems to make code for, with commas: host, linux, darwin (macOS), windows; default: host",
     )
     add("--buildOnly", action="store_true", help="do not run")
     add(

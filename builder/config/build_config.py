@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.builder.config import checks
-from mlirt.builder.config.machines import machines_of, names_in
+from mlirt.builder.config.machines import machine_names, machines_of
 from mlirt.builder.config.setting import setting, setting_of
 from mlirt.builder.config.values import same
 from mlirt.errors import InvalidInputError
@@ -141,9 +141,10 @@ class BuildConfig:
     (docs/machines.md). None is that of the GPU that is here; code is for "sm_80" and "sm_90a" where that is one of
     them, or there is none.
     """
-    system: str | None = field(default=None, metadata=setting(checks.optional(checks.system)))
+    system: str | None = field(default=None, metadata=setting(checks.optional(checks.systems)))
     """The operating system that code for a CPU is made for, "linux", "darwin" (macOS), "windows" (docs/machines.md), or
-    "host". None is "host", and "linux" where a processor is named.
+    "host"; with several, "linux,windows", a plan has code for each processor under each. None is "host", and "linux"
+    where a processor is named.
     """
     refittable: bool = field(default=False, metadata=setting(checks.flag))
     """Keep the network in the plan, so that `mlirt.refit` can give it other weights."""
@@ -200,7 +201,7 @@ class BuildConfig:
             )
         if self.debug and self.state:
             raise InvalidInputError("debug tensors are for networks without state: give the state as inputs")
-        several = len(names_in(self.cpu)) + len(names_in(self.gpu)) > 1
+        several = len(machine_names(self)) > 1
         if several and (self.debug or self.refittable):
             raise InvalidInputError("an engine for several machines can have no debug tensors and cannot be refittable")
         if self.refittable and (self.cpu or "host") != "host":

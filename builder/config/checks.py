@@ -202,12 +202,11 @@ def _names(name: str, value: Any, example: str, check: Callable[[str], object]) 
     return ",".join(found)
 
 
-def system(name: str, value: Any) -> str:
-    """An operating system that code is made for, by its name."""
+def systems(name: str, value: Any) -> str:
+    """The operating systems that code is made for, by their names with commas."""
     from mlirt.dialects.processor_files import check_system
 
-    _with_name(name, check_system, value)
-    return value
+    return _names(name, value, "linux", check_system)
 
 
 def layer_precision(value: str) -> None:

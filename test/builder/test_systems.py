@@ -15,6 +15,8 @@ from foreign_systems import running_as
 from fuzz_cases import Case
 
 import mlirt
+from mlirt.builder.device_choice import asking
+from mlirt.builder.host import cpu_target
 from mlirt.dialects.processor_files import processor_names, read_processor
 from mlirt.errors import DeadlineError, InvalidInputError, PlanError
 from mlirt.runtime.elf_sections import read_object
@@ -149,6 +151,41 @@ def test_the_same_bits_as_under_linux(name: str, system: str) -> None:
                 for key, value in engine.run(feeds).items():
                     np.testing.assert_array_equal(value, right[key])
         assert {*there.asked} >= OWN[system] - {"bzero", "__bzero", "__chkstk"}
+
+
+@X86
+def test_one_plan_for_all_systems() -> None:
+    """Each takes its own part; weights are there once."""
+    (case,) = [one for one in cases() if one.name == NAMES[0]]
+    engine: Any = mlirt.compile(case.model, cpu="x86-64-v2", system="linux,darwin,windows")
+    data = engine.plan.to_bytes()
+    assert len(data) < 2 * len(plan(case.name, "x86-64-v2", LINUX).to_bytes())
+    here: Any = mlirt.load(data)
+    assert here.machines[0] == "x86-64-v2 linux"
+    assert {*here.machines} == {f"x86-64-v2 {system}" for system in SYSTEMS}
+    (expected,) = here.run(case.runs[0]).values()
+    for system in (DARWIN, WINDOWS):
+        with running_as(system):
+            there: Any = mlirt.load(data)
+            assert there.machines[0] == f"x86-64-v2 {system}"
+            (found,) = there.run(case.runs[0]).values()
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_systems_alone_are_those_of_this_processor() -> None:
+    engine: Any = mlirt.compile(cases()[1].model, system="linux,windows")
+    assert engine.machines == ("host linux", "host windows")
+    with pytest.raises(InvalidInputError, match="for several machines can have no debug tensors"):
+        mlirt.compile(cases()[1].model, system="linux,windows", refittable=True)
+
+
+def test_the_matrix_unit_is_used_under_linux_alone() -> None:
+    special: dict[str, frozenset[str]] = {}
+    for system in SYSTEMS:
+        with asking(None, "sapphirerapids", system):
+            special[system] = cpu_target().special
+    assert special[LINUX] - special[WINDOWS] == {"amx-int8", "amx-tile"}
+    assert special[WINDOWS] == special[DARWIN] >= {"avx512vnni"}
 
 
 @X86
