@@ -38,11 +38,13 @@ _FOREIGN = (
 _WHEELS = ("numpy>=2.0", "llvmlite", "safetensors>=0.5", "ml_dtypes>=0.5")
 _PLATFORMS = ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64")
 _V2 = frozenset({"sse4.2", "popcnt"})
+_ARM_MAX = frozenset({"neon", "lse", "rdm", "fullfp16", "fp16fml", "dotprod", "i8mm", "bf16"})
 _MODELS: Mapping[str, Sequence[tuple[str, frozenset[str]]]] = {
     "aarch64": (
         ("cortex-a57", frozenset({"neon"})),
         ("neoverse-n1", frozenset({"neon", "lse", "rdm", "fullfp16", "dotprod"})),
-        ("max", frozenset({"neon", "lse", "rdm", "fullfp16", "fp16fml", "dotprod", "i8mm", "bf16", "sve", "sve2"})),
+        ("max,sve=off", _ARM_MAX),
+        ("max,sve256=on,sve-default-vector-length=32", _ARM_MAX | {"sve", "sve2", "sve256"}),
     ),
     "x86_64": (
         ("Nehalem", _V2),

@@ -78,7 +78,7 @@ def _compiler(target: Target) -> CompilerProcess:
     made_for = code_processor(target)
     # numba translates for the processor that it runs on: of another architecture it knows nothing.
     is_own = made_for.architecture == host_architecture()
-    name, features = (made_for.cpu, ",".join(made_for.features)) if is_own else ("generic", "")
+    name, features = (made_for.cpu, made_for.llvm_features) if is_own else ("generic", "")
     variables = {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features}
     return CompilerProcess("mlirt.builder.numba_cpu_worker", variables | made_for.variables())
 

@@ -41,8 +41,12 @@ def _machine() -> Any:
     if made_for.architecture != host_architecture():
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
+    if made_for.scalable_bits:
+        # Vectors of so many bits are one register then: LLVM is told for a whole process.
+        for end in ("min", "max"):
+            llvm.set_option("mlirt", f"-aarch64-sve-vector-bits-{end}={made_for.scalable_bits}")
     return llvm.Target.from_triple(made_for.triple).create_target_machine(
-        cpu=made_for.cpu, features=",".join(made_for.features), opt=3, reloc="pic", codemodel="small", jit=False
+        cpu=made_for.cpu, features=made_for.llvm_features, opt=3, reloc="pic", codemodel="small", jit=False
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_LANE_BITS, _LANE_REGISTERS = 128, 32
+_LANE_BITS, _LANE_REGISTERS = (128, 256), 32
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class CpuDevice:
 
     @property
     def multiplies_by_lane(self) -> bool:
-        """Whether instructions multiply by one lane of a register (64-bit Arm), so that numbers come by vectors."""
-        return self.vector_bits == _LANE_BITS and self.registers == _LANE_REGISTERS
+        """Whether instructions multiply by one of four lanes of a register (64-bit Arm): numbers come by fours then."""
+        return self.vector_bits in _LANE_BITS and self.registers == _LANE_REGISTERS
 
     def __str__(self) -> str:
         return f"{self.name}: vectors of {self.vector_bits} bits"

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -15,6 +16,8 @@ from mlirt.systems import architecture_of, elf_triple, system_of
 
 MAX_THREADS = 256
 """Of one group of workers: what the words of builder/spmd_main.py have room for."""
+
+_SVE_WIDTH = re.compile(r"sve(\d{3,})")
 
 # Linux on x86-64: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA).
 _ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
@@ -60,11 +63,20 @@ def refuse_foreign_code(triple: str, features: Iterable[str]) -> None:
             "functions and keeps registers as its system says; rebuild it here"
         )
     needed = {name.removeprefix("+") for name in features if name and not name.startswith("-")}
-    missing = sorted(needed - host_features())
+    missing = [_described(name) for name in sorted(needed - host_features())]
     if missing:
         raise PlanError(
             f"the plan needs processor features that this machine lacks: {', '.join(missing)[:200]}; rebuild it here"
         )
+
+
+def _described(feature: str) -> str:
+    """A feature that this machine lacks; of one that is a width of registers, how wide they are here."""
+    width = _SVE_WIDTH.fullmatch(feature)
+    if width is None:
+        return feature
+    here = next((found[1] for name in host_features() if (found := _SVE_WIDTH.fullmatch(name))), None)
+    return f"{feature} (registers of SVE with {width[1]} bits; this machine has {f'{here} bits' if here else 'no SVE'})"
 
 
 def runs_here(triple: str, features: Iterable[str]) -> bool:

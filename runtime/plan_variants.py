@@ -145,7 +145,7 @@ def refuse(machines: Sequence[Machine], gpu: AskGpu) -> PlanError:
     found = gpu()
     device = [] if found is None else [f"GPU sm_{found.capability[0]}{found.capability[1]}"]
     having = ", ".join(map(str, machines))
-    wide = [name for name in ("avx512f", "avx2", "sse4.2", "dotprod", "lse") if name in host_features()]
+    wide = [name for name in ("avx512f", "avx2", "sse4.2", "sve256", "dotprod", "lse") if name in host_features()]
     here = ", ".join([host_triple(), *wide[:2], *device])
     return PlanError(
         f"the plan has code for {having[:400]}, and none of it runs on this machine ({here}); rebuild it with --cpu or "

@@ -9,6 +9,7 @@ from typing import Any
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, is_x86
+from mlirt.builder.numba_cpu_intrinsics.scalable import dot, dot_by_lane, fills_register
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
 
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
@@ -39,9 +40,13 @@ class Pixels:
 
     def signed_repeated(self, lane: int, lanes: int) -> Any:
         """One word without 128 in each byte, which are signed then, in all lanes."""
+        return self._in_all_lanes(self.signed(), lane, lanes)
+
+    def signed(self) -> Any:
+        """The words without 128 in each byte."""
         if self._signed is None:
             self._signed = self.builder.xor(self.llvm, ir.Constant(self.llvm.type, [_SIGNS] * self.llvm.type.count))
-        return self._in_all_lanes(self._signed, lane, lanes)
+        return self._signed
 
     def wide_repeated(self, lane: int, byte: int, lanes: int) -> Any:
         """One byte of a word as a number of 16 bits in all lanes."""
@@ -59,6 +64,10 @@ class Pixels:
             codes = self.builder.bitcast(words, ir.VectorType(_I8, 2 * FOUR))
             self._wide[pair] = self.builder.zext(codes, ir.VectorType(_I16, 2 * FOUR))
         return self._wide[pair]
+
+
+class Segments(Pixels):
+    """The same in a register of SVE, four words in each 128 bits, of which an instruction takes one by its number."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +126,10 @@ def _by_one_instruction(name: str) -> DotAdd:
     return add
 
 
-def _neon_dot(builder: Any, name: str, accumulators: Any, left: Any, right: Any) -> Any:
+def _arm_dot(builder: Any, name: str, accumulators: Any, left: Any, right: Any) -> Any:
     """Arm's instruction for sums of four int8 products in each lane: `sdot` or, of uint8 by int8, `usdot`."""
+    if fills_register(accumulators.type):
+        return dot(builder, name, accumulators, left, right)
     kind = ir.FunctionType(accumulators.type, [accumulators.type, left.type, right.type])
     suffix = f"v{accumulators.type.count}i32.v{left.type.count}i8"
     function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.aarch64.neon.{name}.{suffix}")
@@ -126,15 +137,22 @@ def _neon_dot(builder: Any, name: str, accumulators: Any, left: Any, right: Any)
 
 
 def _by_usdot(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
-    left = accumulators.builder.bitcast(pixel.pixels.repeated(pixel.lane, accumulators.lanes), weights.bytes().type)
-    return accumulators.like(_neon_dot(accumulators.builder, "usdot", accumulators.llvm, left, weights.bytes()))
+    builder, pixels, kind = accumulators.builder, pixel.pixels, weights.bytes().type
+    if isinstance(pixels, Segments):
+        four = builder.bitcast(pixels.llvm, kind)
+        return accumulators.like(dot_by_lane(builder, "sudot", accumulators.llvm, weights.bytes(), four, pixel.lane))
+    left = builder.bitcast(pixels.repeated(pixel.lane, accumulators.lanes), kind)
+    return accumulators.like(_arm_dot(builder, "usdot", accumulators.llvm, left, weights.bytes()))
 
 
 def _by_sdot(accumulators: Value, pixel: Pixel, weights: Weights) -> Value:
     """Pixels without 128 are signed; `offset_of_weights` is what that takes off."""
-    builder = accumulators.builder
-    left = builder.bitcast(pixel.pixels.signed_repeated(pixel.lane, accumulators.lanes), weights.bytes().type)
-    return accumulators.like(_neon_dot(builder, "sdot", accumulators.llvm, weights.bytes(), left))
+    builder, pixels, kind = accumulators.builder, pixel.pixels, weights.bytes().type
+    if isinstance(pixels, Segments):
+        four = builder.bitcast(pixels.signed(), kind)
+        return accumulators.like(dot_by_lane(builder, "sdot", accumulators.llvm, weights.bytes(), four, pixel.lane))
+    left = builder.bitcast(pixels.signed_repeated(pixel.lane, accumulators.lanes), kind)
+    return accumulators.like(_arm_dot(builder, "sdot", accumulators.llvm, weights.bytes(), left))
 
 
 def missing_products(builder: Any, steps: Sequence[Weights], lanes: int, offset: int) -> Any:
@@ -149,7 +167,7 @@ def missing_products(builder: Any, steps: Sequence[Weights], lanes: int, offset:
     if takes_off:
         least = ir.Constant(ir.VectorType(_I8, FOUR * lanes), [-SIGNED] * FOUR * lanes)
         for weights in steps:
-            total = _neon_dot(builder, "sdot", total, weights.bytes(), least)
+            total = _arm_dot(builder, "sdot", total, weights.bytes(), least)
         return builder.sub(zeros, total)
     added = Value(builder, total, types.int32, lanes)
     signs = Pixel(Pixels(builder, ir.Constant(total.type, [_SIGNS] * lanes)), 0)
@@ -199,9 +217,10 @@ def _pair_sums(builder: Any, left: Any, right: Any, lanes: int) -> Any:
 
 def best_dot_add(lanes: int) -> DotAdd:
     """The way that suits the processor which the code is for."""
-    if lanes == _NEON_LANES and has_feature("i8mm"):
+    is_register = lanes == _NEON_LANES or fills_register(ir.VectorType(_I32, lanes))
+    if is_register and has_feature("i8mm"):
         return _by_usdot
-    if lanes == _NEON_LANES and has_feature("dotprod"):
+    if is_register and has_feature("dotprod"):
         return _by_sdot
     if lanes == _NEON_LANES and not is_x86():
         return _by_quarters

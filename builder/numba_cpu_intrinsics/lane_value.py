@@ -9,6 +9,7 @@ from typing import Any
 
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector, llvm_scalar
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, has_fused_operations, is_x86
+from mlirt.builder.numba_cpu_intrinsics.scalable import converted_to_integers, holds_registers
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, ir, types
 
 # Products may be contracted into fused multiply-adds; nothing else about floats is relaxed.
@@ -271,10 +272,28 @@ class Value:
     def _saturated(self, target: Value) -> Any:
         if self.lanes and target.width == 64 and target.is_signed:
             return self._saturated_to_int64(target).llvm
+        if self.lanes and holds_registers(self.llvm_type):
+            return self._saturated_by_registers(target)
         kind = ir.FunctionType(target.llvm_type, [self.llvm_type])
         name = f"llvm.fpto{'s' if target.is_signed else 'u'}i.sat.{target._suffix()}.{self._suffix()}"
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, [self.llvm])
+
+    def _saturated_by_registers(self, target: Value) -> Any:
+        """By the instruction of SVE, for integers as wide as the floats; LLVM would do all this lane by lane."""
+        if target.width > self.width:
+            return self.to(types.float64)._saturated_by_registers(target)
+        wide = {(32, True): types.int32, (32, False): types.uint32, (64, True): types.int64, (64, False): types.uint64}
+        is_narrower = target.width < self.width
+        whole = self.like(None, wide[self.width, target.is_signed or is_narrower])
+        found = whole.like(converted_to_integers(self.builder, self.llvm, whole.llvm_type, whole.is_signed))
+        if not is_narrower:
+            return found.llvm
+        bits = target.width - target.is_signed
+        found = minimum(
+            maximum(found, found.number(-(1 << bits) if target.is_signed else 0)), found.number((1 << bits) - 1)
+        )
+        return self.builder.trunc(found.llvm, target.llvm_type)
 
     def _saturated_to_int64(self, target: Value) -> Value:
         """Without an instruction for it by way of an int32, unless a lane holds what does not fit there."""

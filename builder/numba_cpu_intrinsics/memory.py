@@ -18,6 +18,7 @@ from mlirt.builder.numba_cpu_intrinsics.lane_types import (
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.lanewise import as_type
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature
+from mlirt.builder.numba_cpu_intrinsics.scalable import fills_register, joined_halves
 from mlirt.builder.numba_cpu_intrinsics.untyped import (
     cgutils,
     intrinsic,
@@ -126,7 +127,7 @@ class Memory:
     def write_first(self, index: Any, value: Value, count: Any) -> None:
         """Store the first `count` lanes."""
         stored = self._encoded(value)
-        if not has_feature("avx512f"):
+        if not (has_feature("avx512f") or fills_register(stored.type)):
             self._write_parts(index, stored, count)
             return
         mask = first_lanes(self.builder, value.lanes, count)
@@ -270,16 +271,26 @@ def load_first(context: Any, pointer: Any, at: Any, lanes: Any, count: Any) -> A
 
 def _gathered(memory: Memory, lanes: int, at: Any, stride: Any, last: Any = None) -> Value:
     """Elements `stride` apart, one by one; lanes after number `last` repeat that one, so that nothing else is read."""
-    builder = memory.builder
-    first = memory.read(at)
-    result = builder.insert_element(ir.Constant(llvm_vector(first.element, lanes), ir.Undefined), first.llvm, _I32(0))
+    builder, first = memory.builder, memory.read(at)
+    elements = [first]
     for lane in range(1, lanes):
         number = _I64(lane)
         if last is not None:
             number = builder.select(builder.icmp_signed("<", number, last), number, last)
-        place = builder.add(at, builder.mul(stride, number))
-        result = builder.insert_element(result, memory.read(place).llvm, _I32(lane))
-    return Value(builder, result, first.element, lanes)
+        elements.append(memory.read(builder.add(at, builder.mul(stride, number))))
+    kind = llvm_vector(first.element, lanes)
+    if fills_register(kind):
+        low, high = (_inserted(builder, elements[start : start + lanes // 2]) for start in (0, lanes // 2))
+        return Value(builder, joined_halves(builder, low, high, kind), first.element, lanes)
+    return Value(builder, _inserted(builder, elements), first.element, lanes)
+
+
+def _inserted(builder: Any, elements: Sequence[Value]) -> Any:
+    """Elements as the lanes of a vector."""
+    result = ir.Constant(llvm_vector(elements[0].element, len(elements)), ir.Undefined)
+    for lane, element in enumerate(elements):
+        result = builder.insert_element(result, element.llvm, _I32(lane))
+    return result
 
 
 @intrinsic(prefer_literal=True)

@@ -12,6 +12,7 @@ from typing import Any
 from mlirt.builder.numba_cpu_intrinsics.lane_types import REGISTER_TYPES, Vector
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory, first_lanes
+from mlirt.builder.numba_cpu_intrinsics.scalable import fills_register, picked
 from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -59,10 +60,15 @@ def _loaded(memory: Memory, steps: Steps, at: Any, count: Any = None) -> Value:
         places = [lanes + steps.place(lane) - start if lane in own else lane for lane in range(lanes)]
         if number == 0:
             places = [steps.place(lane) if lane in own else 0 for lane in range(lanes)]
-        shuffle = ir.Constant(ir.VectorType(_I32, lanes), places)
-        result = vector.like(builder.shuffle_vector(result.llvm, vector.llvm, shuffle))
+        result = vector.like(_picked(builder, result.llvm, vector.llvm, places))
     assert result is not None
     return result
+
+
+def _picked(builder: Any, left: Any, right: Any, places: Sequence[int]) -> Any:
+    if fills_register(left.type):
+        return picked(builder, left, right, places)
+    return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(_I32, len(places)), places))
 
 
 def _some(memory: Memory, steps: Steps, place: Any, start: int, count: Any) -> Value:

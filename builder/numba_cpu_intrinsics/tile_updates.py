@@ -16,6 +16,7 @@ from mlirt.builder.numba_cpu_intrinsics.int8_tiles import (
     SIGNED,
     Pixel,
     Pixels,
+    Segments,
     Weights,
     best_dot_add,
     first_lane,
@@ -28,6 +29,12 @@ from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
 from mlirt.builder.numba_cpu_intrinsics.processor import is_x86
+from mlirt.builder.numba_cpu_intrinsics.scalable import (
+    fills_register,
+    multiply_add_by_lane,
+    repeated_bits,
+    spread_bits,
+)
 from mlirt.builder.numba_cpu_intrinsics.tiles import offset_of, pack_vectors, shape_of, unpack_vectors
 from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
 
@@ -78,8 +85,8 @@ class _Update:
 class _Factors:
     """The numbers of a left factor by which the weights of a step are multiplied.
 
-    Instructions of 64-bit Arm multiply by one lane of a register. Numbers that lie side by side there, those of some
-    steps of a row or of some rows, are read at once.
+    Instructions of 64-bit Arm multiply by one lane of a register, those of SVE by one of four in each 128 bits. Numbers
+    that lie side by side there, those of some steps of a row or of some rows, are read at once.
     """
 
     def __init__(self, update: _Update, depth: int, step: Any, size: int, read: Callable[[Any, int], Any]) -> None:
@@ -88,17 +95,20 @@ class _Factors:
         """
         self._update, self._depth, self._step, self._read = update, depth, step, read
         self._vectors: dict[tuple[int, int], Any] = {}
-        by_lanes = not is_x86() and update.tile.lanes == _NEON_LANES
+        in_segments = has_segments(update.tile)
+        by_lanes = not is_x86() and (update.tile.lanes == _NEON_LANES or in_segments)
+        self._counts = (_NEON_LANES, _NEON_LANES // 2) if in_segments else (_NEON_LANES,)
         self._steps_beside = by_lanes and _is_number(step, size)
         self._rows_beside = by_lanes and not update.rows.is_limited and _is_number(update.operands["row_step"], size)
 
     def at(self, u: int, i: int) -> tuple[Any, int]:
         """The number of step `u` and row `i`: what `read` gave, and a lane of it."""
-        first_step, first_row = (number // _NEON_LANES * _NEON_LANES for number in (u, i))
-        if self._steps_beside and first_step + _NEON_LANES <= self._depth:
-            return self._at(first_step, i, _NEON_LANES), u - first_step
-        if self._rows_beside and u < self._depth and first_row + _NEON_LANES <= self._update.tile.rows:
-            return self._at(u, first_row, _NEON_LANES), i - first_row
+        for count in self._counts:
+            first_step, first_row = (number // count * count for number in (u, i))
+            if self._steps_beside and first_step + count <= self._depth:
+                return self._at(first_step, i, count), u - first_step
+            if self._rows_beside and u < self._depth and first_row + count <= self._update.tile.rows:
+                return self._at(u, first_row, count), i - first_row
         return self._at(u, i, 1), 0
 
     def _at(self, u: int, i: int, count: int) -> Any:
@@ -106,6 +116,11 @@ class _Factors:
             start = offset_of(self._update.builder, self._update.operands["at"], self._step, u)
             self._vectors[u, i] = self._read(self._update.rows.at(start, i), count)
         return self._vectors[u, i]
+
+
+def has_segments(tile: Tile) -> bool:
+    """Whether a tile's vectors are registers of SVE, each of several parts with four lanes of their own."""
+    return fills_register(ir.VectorType(_I32, tile.lanes))
 
 
 def _is_number(value: Any, number: int) -> bool:
@@ -119,8 +134,11 @@ Emission: TypeAlias = "Callable[..., list[Value]]"
 def _multiply_add(update: _Update, accumulators: list[Value], depth: int) -> list[Value]:
     """`tile[i, j] += x[at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes ..]` for `u < depth`."""
     count, columns, lanes = shape_of(update.tile)
+    wide = has_segments(update.tile)
 
     def read(place: Any, count: int) -> Value:
+        if count > 1 and wide:
+            return _segments(update, place, count)
         return update.x.read(place, count if count > 1 else 0).to(types.float32)
 
     factors = _Factors(update, depth, update.operands["step"], 1, read)
@@ -129,10 +147,26 @@ def _multiply_add(update: _Update, accumulators: list[Value], depth: int) -> lis
         weights = [update.w.read(place, lanes).to(types.float32) for place in places]
         for i in range(count):
             vector, lane = factors.at(u, i)
+            if vector.lanes and wide:
+                for j, weight in enumerate(weights):
+                    total = accumulators[i * columns + j]
+                    llvm = multiply_add_by_lane(update.builder, total.llvm, weight.llvm, vector.llvm, lane)
+                    accumulators[i * columns + j] = total.like(llvm)
+                continue
             factor = vector.repeated(lane, lanes) if vector.lanes else vector.splat(lanes)
             for j, weight in enumerate(weights):
                 accumulators[i * columns + j] = factor.multiply_add(weight, accumulators[i * columns + j])
     return accumulators
+
+
+def _segments(update: _Update, place: Any, count: int) -> Value:
+    """Numbers that lie side by side, over and over in the lanes of a register."""
+    builder, lanes = update.builder, update.tile.lanes
+    kind = ir.VectorType(ir.FloatType(), lanes)
+    if update.x.pointer.element == "float32":
+        return Value(builder, repeated_bits(builder, update.x.at(place), 32 * count, kind), types.float32, lanes)
+    some = update.x.read(place, count).to(types.float32)
+    return Value(builder, spread_bits(builder, some.llvm, kind), types.float32, lanes)
 
 
 def _multiply_add_lanes(update: _Update, accumulators: list[Value]) -> list[Value]:
@@ -155,6 +189,8 @@ def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int, 
     words, dot_add, whole = ir.VectorType(_I32, lanes), best_dot_add(lanes), depth - (last < FOUR)
 
     def read(place: Any, count: int) -> Pixels:
+        if count > 1 and has_segments(update.tile):
+            return Segments(builder, repeated_bits(builder, update.x.at(place), 32 * count, words))
         return Pixels(builder, int8_words(builder, update.x, place, count, lanes))
 
     factors = _Factors(update, whole, _I64(FOUR), FOUR, read)

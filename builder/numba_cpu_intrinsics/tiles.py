@@ -8,6 +8,7 @@ from typing import Any
 from mlirt.builder.numba_cpu_intrinsics.lane_types import REGISTER_TYPES, Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
+from mlirt.builder.numba_cpu_intrinsics.scalable import bits_of, exchanged_halves, fills_register
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
 _I64 = ir.IntType(64)
@@ -90,20 +91,34 @@ def tile_load_first(
 
 def _transposed(vectors: Sequence[Value]) -> list[Value]:
     """Vectors that hold the rows of a square as its columns: swap off-diagonal blocks of 1, 2, 4, .. elements."""
-    current, lanes, index = list(vectors), len(vectors), ir.IntType(32)
+    current, lanes = list(vectors), len(vectors)
     builder = current[0].builder
     block = 1
     while block < lanes:
         following = list(current)
         for i in (i for i in range(lanes) if not i & block):
             upper, lower = current[i].llvm, current[i + block].llvm
-            kept = [lane if not lane & block else lanes + lane - block for lane in range(lanes)]
-            moved = [lane + block if not lane & block else lanes + lane for lane in range(lanes)]
-            for place, lanes_of_pair in ((i, kept), (i + block, moved)):
-                mask = ir.Constant(ir.VectorType(index, lanes), lanes_of_pair)
-                following[place] = current[i].like(builder.shuffle_vector(upper, lower, mask))
+            pair = _exchanged(builder, upper, lower, block)
+            following[i], following[i + block] = (current[i].like(one) for one in pair)
         current, block = following, 2 * block
     return current
+
+
+def _exchanged(builder: Any, upper: Any, lower: Any, block: int) -> tuple[Any, Any]:
+    """Two vectors whose blocks of so many lanes that are off the diagonal are exchanged."""
+    kind = upper.type
+    if fills_register(kind) and 2 * block == kind.count:
+        return exchanged_halves(builder, upper, lower)
+    wide = ir.VectorType(_I64, bits_of(kind) // _I64.width) if fills_register(kind) else kind
+    if wide.count < kind.count and block * wide.count == kind.count:
+        # LLVM knows the instruction by lanes that are as wide as the blocks.
+        first, second = _exchanged(builder, builder.bitcast(upper, wide), builder.bitcast(lower, wide), 1)
+        return builder.bitcast(first, kind), builder.bitcast(second, kind)
+    lanes = kind.count
+    kept = [lane if not lane & block else lanes + lane - block for lane in range(lanes)]
+    moved = [lane + block if not lane & block else lanes + lane for lane in range(lanes)]
+    masks = [ir.Constant(ir.VectorType(ir.IntType(32), lanes), order) for order in (kept, moved)]
+    return builder.shuffle_vector(upper, lower, masks[0]), builder.shuffle_vector(upper, lower, masks[1])
 
 
 @intrinsic(prefer_literal=True)

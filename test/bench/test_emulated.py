@@ -27,10 +27,11 @@ from mlirt.errors import InvalidInputError
 from mlirt.runtime.host_cpu import host_architecture
 
 EMULATORS = Path(os.environ.get("MLIRT_EMULATORS", FOLDER))
+CPUS = ("cortex-a57", "neoverse-n1", "neoverse-v2", "neoverse-v1", "x86-64-v2", "x86-64-v3")
 SAMPLE = ("functions", "int8 convolutions", "products", "loop")
 
 
-@pytest.fixture(scope="module", params=["cortex-a57", "neoverse-n1", "neoverse-v1", "x86-64-v2", "x86-64-v3"])
+@pytest.fixture(scope="module", params=CPUS)
 def elsewhere(request: pytest.FixtureRequest) -> Iterator[tuple[str, EmulatedMachine]]:
     """A processor's name, and the emulator that has it."""
     cpu: str = request.param
@@ -107,7 +108,8 @@ def test_the_least_model_that_has_what_code_needs_is_chosen() -> None:
     chosen = {name: emulated_model(read_processor(name)) for name in processor_names()}
     assert chosen["cortex-a57"] == "cortex-a57"
     assert chosen["neoverse-n1"] == "neoverse-n1"
-    assert chosen["neoverse-v2"] == "max"
+    assert chosen["neoverse-v2"] == "max,sve=off"
+    assert chosen["neoverse-v1"] == "max,sve256=on,sve-default-vector-length=32"
     assert (chosen["x86-64-v2"], chosen["x86-64-v3"], chosen["x86-64-v4"]) == ("Nehalem", "Haswell", None)
     assert all(chosen[name] for name in chosen if read_processor(name).architecture == "aarch64")
 

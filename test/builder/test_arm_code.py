@@ -73,7 +73,8 @@ def instructions(text: str) -> Counter[str]:
 @pytest.mark.parametrize(
     ("cpu", "having", "lacking"),
     [
-        ("neoverse-v1", {"usdot"}, {"sdot"}),
+        ("neoverse-v1", {"sudot"}, {"sdot", "smull"}),
+        ("neoverse-v2", {"usdot"}, {"sdot"}),
         ("apple-m2", {"usdot"}, {"sdot"}),
         ("neoverse-n1", {"sdot"}, {"usdot", "sudot"}),
         ("cortex-a57", {"smlal", "smlal2"}, {"sdot", "usdot", "sudot"}),
@@ -97,7 +98,7 @@ def test_int8_products_without_sums_in_a_lane_take_one_instruction_for_four() ->
 
 def test_the_accumulators_of_a_product_are_in_registers() -> None:
     """The inner loop is multiplications by a lane for the most part, on half of the registers, and spills nothing."""
-    blocks = re.split(r"\n(?=\.L\w+:)", assembly("product", "neoverse-v1"))
+    blocks = re.split(r"\n(?=\.L\w+:)", assembly("product", "neoverse-v2"))
     loop = max(blocks, key=lambda block: block.count("fmla"))
     found = instructions(loop)
     assert found["fmla"] > 0.7 * found.total()
@@ -108,7 +109,7 @@ def test_the_accumulators_of_a_product_are_in_registers() -> None:
 
 def test_steps_of_few_words_are_several_at_a_time() -> None:
     """A block of four channels is one word: the columns of a window are a step, which asks for a line of weights."""
-    blocks = re.split(r"\n(?=\.L\w+:)", assembly("int8", "neoverse-v1"))
+    blocks = re.split(r"\n(?=\.L\w+:)", assembly("int8", "neoverse-v2"))
     loop = max(blocks, key=lambda block: block.count("dot\t")).split("\tb.ne")[0]
     found = instructions(loop)
     products = sum(count for name, count in found.items() if name.endswith("dot"))
@@ -137,7 +138,7 @@ def test_products_of_numbers_that_are_made_signed_are_the_same(network: Callable
     shape = [one.dim_value for one in model.graph.input[0].type.tensor_type.shape.dim]
     x = np.random.default_rng(2).normal(size=shape).astype("f")
     found: dict[str, Array] = {}
-    for cpu in ("neoverse-n1", "neoverse-v1", "x86-64-v2"):
+    for cpu in ("neoverse-n1", "neoverse-v1", "neoverse-v2", "x86-64-v2"):
         context = RtContext()
         with asking(None, cpu):
             module = import_model(model, context)
@@ -149,6 +150,7 @@ def test_products_of_numbers_that_are_made_signed_are_the_same(network: Callable
     assert len(np.unique(found["neoverse-n1"])) > 20
     np.testing.assert_array_equal(found["neoverse-n1"], found["x86-64-v2"])
     np.testing.assert_array_equal(found["neoverse-v1"], found["x86-64-v2"])
+    np.testing.assert_array_equal(found["neoverse-v2"], found["x86-64-v2"])
 
 
 def test_what_makes_numbers_signed_is_little() -> None:
@@ -161,14 +163,14 @@ def test_what_makes_numbers_signed_is_little() -> None:
 
 def test_limits_are_one_instruction() -> None:
     """Arm's instructions for the larger and the smaller number give NaN: nothing is compared."""
-    found = instructions(assembly("int8", "neoverse-v1"))
+    found = instructions(assembly("int8", "neoverse-v2"))
     assert found.keys() >= {"fmax", "fmin"}
     assert not found.keys() & {"fcmgt", "fcmlt", "bsl", "bit", "bif"}
 
 
 @pytest.mark.parametrize("rows", [7, 64, 196])
 def test_tiles_are_those_of_32_registers(rows: int) -> None:
-    shape = next(iter(tile_cycles(rows, 256, cpu_device("cpu-neoverse-v1"), 1)))
+    shape = next(iter(tile_cycles(rows, 256, cpu_device("cpu-neoverse-v2"), 1)))
     assert 16 < shape.rows * shape.vectors + shape.vectors + 2 <= 32
 
 
@@ -186,3 +188,72 @@ def test_workers_meet_by_atomic_instructions_and_pause(features: tuple[str, ...]
     exclusive = (words & 0xFFFFFC00) == 0xC85FFC00  # ldaxr of 64 bits
     assert bool(swaps.any()) == single
     assert bool(exclusive.any()) != single
+
+
+def innermost(text: str, product: str) -> str:
+    """The loop with most of some products."""
+    blocks = re.split(r"\n(?=\.L\w+:)", text)
+    return re.split(r"\tb\.|\tcbn?z", max(blocks, key=lambda block: block.count(product)))[0]
+
+
+@pytest.mark.parametrize(
+    ("network", "product", "lanes"), [("product", "fmla\tz", r"\.s\[\d\]"), ("int8", "sudot\tz", r"\.b\[\d\]")]
+)
+def test_sve_multiplies_by_one_of_four_lanes(network: str, product: str, lanes: str) -> None:
+    """Vectors of 256 bits are registers, which nothing keeps in memory; numbers that lie side by side come at once."""
+    loop = innermost(assembly(network, "neoverse-v1"), product)
+    found = instructions(loop)
+    name = product.split("\t")[0]
+    assert found[name] > 0.5 * found.total()
+    assert len(re.findall(rf"{name}\t.*{lanes}", loop)) == found[name]
+    assert found["ld1rqw"] + found["ld1rd"] > 0
+    assert found["ld1rw"] == found["whilelo"] == 0
+    assert "[sp" not in loop
+
+
+def kernel_text(lines: list[str], cpu: str, element: str = "float32") -> str:
+    """The machine code of a kernel with these lines in a loop over vectors of eight elements."""
+    from mlirt.builder.numba_cpu import kernel_texts
+
+    source = [
+        "from mlirt.builder.numba_cpu_intrinsics import *\n\n",
+        "@inlined",
+        "def put(vector, i, j, y, at):",
+        "    store(y, at + i * 8, vector)\n\n",
+        "def kernel(params, worker, workers):",
+        f"    x, y = const_{element}_pointer(params[0]), {element}_pointer(params[1])",
+        "    n, step = params[2], params[3]",
+        "    for i in range(0, n, 8):",
+        *(f"        {line}" for line in lines),
+    ]
+    with asking(None, cpu):
+        return kernel_texts({"kernel": "\n".join(source) + "\n"}, cpu_target(), "asm")["kernel"]
+
+
+def by_elements(text: str) -> list[str]:
+    """Instructions that take a vector apart, or put one together, by way of single lanes or of the stack."""
+    lane = r"\t(?:mov|dup)\tz\d+\.[bhsd], z\d+\.[bhsd]\[|\tfcvtz[su]\t[wx]|\t(?:str|stp)\t[swbh]\d+.*\[sp"
+    return re.findall(lane, text)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["store(y, i, float32(int32(load(x, i, 8))))"],
+        ["store(y, i, float32(uint8(load(x, i, 8))))"],
+        ["store(y, i, float32(int8(load(x, i, 8))))"],
+        ["store(y, i, float32(int32(float64(load(x, i, 8)))))"],
+        ["store(y, i, load_steps(x, i, 2, 8))"],
+        ["store(y, i, load_steps_first(x, i, 3, 8, n))"],
+        ["store(y, i, gather(x, i, step, 8))"],
+        ["store_first(y, i, load_first(x, i, 8, n), n)"],
+        ["tile_for_each(tile_load_transposed(x, i, step, 8), put, (y, i))"],
+        ["store(y, i, splat(sum_of_lanes(load(x, i, 8)), 8))"],
+        ["store(y, i, float16(load(x, i, 8)))"],
+    ],
+)
+def test_nothing_takes_vectors_of_sve_apart(lines: list[str]) -> None:
+    """LLVM would put some shuffles and conversions together from single elements, in memory."""
+    text = kernel_text(lines, "neoverse-v1")
+    assert re.search(r"\tz\d", text)
+    assert not by_elements(text)

@@ -91,14 +91,25 @@ def test_narrower_vectors_are_those_of_a_level(monkeypatch: pytest.MonkeyPatch) 
     with asking(None, "sapphirerapids"):
         assert cpu_target().features == frozenset(read_processor("x86-64-v3").features)
         assert not cpu_target().special
-    with asking(None, "neoverse-v1"), pytest.raises(InvalidInputError, match="neoverse-v1 has 128"):
+    with asking(None, "neoverse-v2"), pytest.raises(InvalidInputError, match="neoverse-v2 has 128"):
         cpu_target()
 
 
+@pytest.mark.usefixtures("deaf")
+def test_sve_of_256_bits_is_neon_where_vectors_are_narrower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRT_VECTOR_BITS", "128")
+    with asking(None, "neoverse-v1"):
+        found = cpu_target()
+    assert found.vector_bits == found.cpu.vector_bits == 128
+    assert {"neon", "lse"} <= found.features
+    assert not {"sve", "sve256"} & found.features
+    assert found.special == {"dotprod", "i8mm"}
+
+
 def test_a_device_beside_it_has_the_same_vectors() -> None:
-    with asking("cpu-neoverse-n1", "neoverse-v1"):
+    with asking("cpu-neoverse-n1", "neoverse-v2"):
         assert cpu_target().cpu.multiplies == 2
-    with asking("cpu-avx2", "neoverse-v1"), pytest.raises(InvalidInputError, match="vectors of 256 bits, but the proc"):
+    with asking("cpu-avx2", "neoverse-v2"), pytest.raises(InvalidInputError, match="vectors of 256 bits, but the proc"):
         cpu_target()
 
 
@@ -117,13 +128,14 @@ def test_a_lower_level_runs_here(cpu: str) -> None:
     np.testing.assert_allclose(engine.run(feeds())["y"], run_reference(network(), feeds())[0], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("cpu", ["neoverse-v1", "cortex-a57"])
-def test_code_for_arm_is_made_anywhere(cpu: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cpu", "bits"), [("neoverse-v1", 256), ("neoverse-v2", 128), ("cortex-a57", 128)])
+def test_code_for_arm_is_made_anywhere(cpu: str, bits: int, tmp_path: Path) -> None:
     plan = plan_for(cpu)
     target = plan.manifest.target
     assert machines(plan) == {MACHINES["aarch64"]}
-    assert (target.triple, target.vector_bits) == ("aarch64-unknown-linux-gnu", 128)
-    assert ("lse" in target.features) == (cpu == "neoverse-v1")
+    assert (target.triple, target.vector_bits) == ("aarch64-unknown-linux-gnu", bits)
+    assert ("lse" in target.features) == (cpu != "cortex-a57")
+    assert ("sve256" in target.features) == (bits == 256)
     if "neon" in host_features():
         pytest.skip("this machine may run it")
     plan.save(tmp_path / "a.plan")
@@ -161,6 +173,12 @@ def test_rt_opt_writes_assembly_for_a_processor(tmp_path: Path, capsys: pytest.C
         f" func.return %y : {kind} }}",
         encoding="utf-8",
     )
-    for cpu, word in (("x86-64-v4", "%zmm"), ("x86-64-v3", "%ymm"), ("x86-64-v2", "%xmm"), ("neoverse-v1", "fadd\tv")):
+    for cpu, word in (
+        ("x86-64-v4", "%zmm"),
+        ("x86-64-v3", "%ymm"),
+        ("x86-64-v2", "%xmm"),
+        ("neoverse-v2", "fadd\tv"),
+        ("neoverse-v1", "fadd\tz"),
+    ):
         assert rt_opt.main([str(path), "--to=memory", "-t", "asm", f"--cpu={cpu}"]) == 0
         assert word in capsys.readouterr().out

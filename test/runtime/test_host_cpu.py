@@ -43,3 +43,26 @@ def test_code_for_another_one_is_refused(triple: str, reason: str, monkeypatch: 
     monkeypatch.setattr(host_cpu, "host_triple", lambda: "x86_64-unknown-linux-gnu")
     with pytest.raises(PlanError, match=reason):
         refuse_foreign_code(triple, [])
+
+
+@pytest.mark.parametrize(
+    ("having", "reason"),
+    [
+        (
+            {"neon", "sve", "sve128"},
+            r"lacks: sve256 \(registers of SVE with 256 bits; this machine has 128 bits\); reb",
+        ),
+        ({"neon", "sve", "sve512"}, r"sve256 \(registers of SVE with 256 bits; this machine has 512 bits\)"),
+        ({"neon"}, r"sve, sve256 \(registers of SVE with 256 bits; this machine has no SVE\)"),
+        ({"neon", "sve", "sve256"}, ""),
+    ],
+)
+def test_registers_of_another_width_are_refused(having: set[str], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for SVE of 256 bits computes something else where registers are wider, not just more."""
+    monkeypatch.setattr(host_cpu, "host_triple", lambda: "aarch64-unknown-linux-gnu")
+    monkeypatch.setattr(host_cpu, "host_features", lambda: frozenset(having))
+    if not reason:
+        refuse_foreign_code("aarch64-unknown-linux-gnu", ["neon", "sve", "sve256"])
+        return
+    with pytest.raises(PlanError, match=reason):
+        refuse_foreign_code("aarch64-unknown-linux-gnu", ["neon", "sve", "sve256"])

@@ -1,5 +1,5 @@
-"""Images of int8 put into blocks of four channels, as a first layer reads them, and out of them: the bytes of a pixel
-are a word.
+"""Images of int8 put into blocks of four channels, as a first layer reads them, or of eight, and out of them: the bytes
+of a pixel are a word.
 """
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import IntegerType, i32, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.dialects.blocked_layout import is_blocked
@@ -24,7 +24,8 @@ OPS = (ReformatOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
-_WORD = 4
+_WORDS = {4: i32, 8: i64}
+"""The words by the channels of a block."""
 
 
 def lower(op: ReformatOp, lowering: Lowering) -> bool:
@@ -35,8 +36,9 @@ def lower(op: ReformatOp, lowering: Lowering) -> bool:
         return False
     k = lowering.kernel("reformat")
     place = lowering.placements[blocks]
-    words = k.memory(place.buffer, i32, place.offset, place.part)
-    build(k, _words if enters else _bytes, op, count, words, [step // _WORD for step in place.strides[:-1]])
+    size = _lanes(blocks)
+    words = k.memory(place.buffer, _WORDS[size], place.offset, place.part)
+    build(k, _words if enters else _bytes, op, count, words, [step // size for step in place.strides[:-1]])
     k.finish(op)
     return True
 
@@ -44,25 +46,34 @@ def lower(op: ReformatOp, lowering: Lowering) -> bool:
 def _applies(plain: Attribute, blocks: Attribute) -> bool:
     is_plain = not is_blocked(plain) and is_row_major(plain) and not halo(plain)
     is_int8 = byte_width(element_of(plain)) == 1 and not is_bool(element_of(plain))
-    return is_plain and is_int8 and is_blocked(blocks) and dims(blocks)[-1] == _WORD
+    return is_plain and is_int8 and is_blocked(blocks) and dims(blocks)[-1] in _WORDS
+
+
+def _lanes(blocks: SSAValue) -> int:
+    """The channels of a block."""
+    size = dims(blocks.type)[-1]
+    assert isinstance(size, int)
+    return size
 
 
 @kernel
 def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> None:
     """`word[n, b, h, w] = x[n, 4 b, h, w] | x[n, 4 b + 1, h, w] << 8 | ..`, in which lanes are pixels of a row."""
+    size = _lanes(op.output)
+    kind = _WORDS[size]
     for batch, block, row, column in parallel(dims(op.output.type)[:-1]):
 
         def byte(lane: int) -> Value:
             """The byte of a lane at its place in the word; zero beyond the last channel."""
-            channel, is_certain = block * _WORD + lane, count % _WORD == 0 or count <= _WORD
+            channel, is_certain = block * size + lane, count % size == 0 or count <= size
             safe = channel if is_certain else min(channel, count - 1)
             loaded = builder().ready(Elements(op.input)[batch, safe, row, column])
-            found = emit(arith.ExtUIOp(loaded, i32))
-            found = found if is_certain or channel < count else constant(0, i32)
+            found = emit(arith.ExtUIOp(loaded, kind))
+            found = found if is_certain or channel < count else constant(0, kind)
             return found << 8 * lane if lane else found
 
         word = byte(0)
-        for lane in static_range(1, min(_WORD, count)):
+        for lane in static_range(1, min(size, count)):
             word = word | byte(lane)
         strided(words, *[stride(step) for step in steps])[batch, block, row, column] = word
 
@@ -70,11 +81,12 @@ def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> No
 @kernel
 def _bytes(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> None:
     """`y[n, 4 b, h, w] = word[n, b, h, w]`, `y[n, 4 b + 1, h, w] = word[n, b, h, w] >> 8`, .., lanes as above."""
+    size = _lanes(op.input)
     for batch, block, row, column in parallel(dims(op.input.type)[:-1]):
         word = strided(words, *[stride(step) for step in steps])[batch, block, row, column]
-        for lane in static_range(min(_WORD, count)):
-            channel = block * _WORD + lane
-            if count % _WORD == 0 or count <= _WORD or channel < count:
+        for lane in static_range(min(size, count)):
+            channel = block * size + lane
+            if count % size == 0 or count <= size or channel < count:
                 Elements(op.output)[batch, channel, row, column] = _lowest_byte(word >> 8 * lane, op.output.type)
 
 

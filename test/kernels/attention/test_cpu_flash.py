@@ -65,7 +65,13 @@ def test_others_go_another_way(element: str) -> None:
 
 def test_tiles() -> None:
     assert tile_for(100, 24, cpu_device("cpu-avx512")) is None
-    for name, registers in (("cpu-128", 16), ("cpu-avx2", 16), ("cpu-avx512", 32), ("cpu-neoverse-v1", 32)):
+    for name, registers in (
+        ("cpu-128", 16),
+        ("cpu-avx2", 16),
+        ("cpu-avx512", 32),
+        ("cpu-neoverse-v1", 32),
+        ("cpu-neon", 32),
+    ):
         for columns in (16, 32, 48, 64, 96, 128):
             tile = tile_for(100, columns, cpu_device(name))
             assert tile is not None

@@ -12,21 +12,26 @@ from mlirt.kernels.lib.cpu.register_tiles.signed_sums import multiplies_signed
 from mlirt.kernels.lib.tile import RegisterTile
 
 _LANES = 4
-"""Numbers in a register of processors that multiply by one lane of it."""
+"""Numbers in a register of processors that multiply by one lane of it, or in each part of one."""
+_NEON_BITS = 128
+_FACTORS_OF_SVE = 6
+"""SVE multiplies by lanes of its first eight registers alone, where the register allocator puts accumulators, too."""
 
 
 @dataclass(frozen=True)
 class StepRegisters:
-    """So many for each row of a tile and for each of its vectors, and `others`."""
+    """So many for each row of a tile, at most `max_for_rows` for all of them, for each of its vectors, and `others`."""
 
     row: float
     vector: int
     others: int
+    max_for_rows: int = 32
 
     def fit(self, shape: RegisterTile, registers: int) -> bool:
         """Whether so many registers are enough for a tile."""
-        step = ceil(shape.rows * self.row) + shape.vectors * self.vector + self.others
-        return shape.rows * shape.vectors + step <= registers
+        for_rows = ceil(shape.rows * self.row)
+        step = for_rows + shape.vectors * self.vector + self.others
+        return for_rows <= self.max_for_rows and shape.rows * shape.vectors + step <= registers
 
 
 # The registers for elements, besides those for the weights: one is loaded while the other is multiplied. With one alone
@@ -54,6 +59,11 @@ def step_registers(
     """
     if not cpu.multiplies_by_lane:
         return ONE_BY_ONE
+    found = _of_lanes(cpu, word, special, rows_beside=rows_beside)
+    return replace(found, max_for_rows=_FACTORS_OF_SVE) if cpu.vector_bits > _NEON_BITS else found
+
+
+def _of_lanes(cpu: CpuDevice, word: int, special: Collection[str], *, rows_beside: bool) -> StepRegisters:
     if word > 1 and multiplies_signed(cpu, special):
         return _SIGNED_ROWS if rows_beside else _SIGNED_STEPS
     if word == 1 or not INT8_PRODUCTS.isdisjoint(special):
