@@ -1,6 +1,6 @@
 """Instructions that kernels take on a processor, counted by the emulator, against what their products need at least.
 
-`python bench/emulated_counts.py [--emulators FOLDER] [--cpu NAME,..] [--only TEXT]`
+`python bench/emulated_counts.py [--emulators FOLDER] [--cpu NAME,..] [--only TEXT] [--precision fp32]`
 
 A plugin of QEMU (bench/emulated_counts.c, which the machine's C compiler makes) counts how often each block of
 instructions runs. Of each layer the table has:
@@ -10,7 +10,8 @@ needed      the instructions that multiply and add: the products over those of o
 taken       all instructions of the layer's kernels: with loads, loops, the epilogue and the layouts of its borders
 ratio       taken / needed
 
-Convolutions that Winograd's transformation makes cheaper take fewer than direct ones need.
+Convolutions that Winograd's transformation makes cheaper take fewer than direct ones need. Layers whose weights are
+halves are built with the precision fp16, or with the one that is named.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Layer:
     feeds: dict[str, Array]
     products: int
     is_int8: bool
+    is_half: bool = False
 
 
 def _quantized(x: str, name: str, weights: list[onnx.TensorProto], nodes: list[onnx.NodeProto]) -> str:
@@ -86,8 +88,26 @@ def _layer(name: str, kind: str, shape: tuple[int, ...], weight: tuple[int, ...]
     return Layer(name, model, feeds, places * each, is_int8)
 
 
+def _half_product(name: str, rows: int, depth: int, columns: int) -> Layer:
+    """A product by weights in half precision; what is given and what comes is float32."""
+    random = np.random.default_rng(0)
+    weights = (random.normal(size=(depth, columns)) / np.sqrt(depth)).astype(np.float16)
+    nodes = [
+        helper.make_node("Cast", ["codes"], ["w"], "w", to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["x", "w"], ["y"], "layer"),
+    ]
+    ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (rows, depth))]
+    stored = [numpy_helper.from_array(weights, "codes")]
+    graph = helper.make_graph(nodes, "layer", ends, [onnx.ValueInfoProto(name="y")], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    feeds = {"x": random.normal(size=(rows, depth)).astype(np.float32)}
+    return Layer(name, model, feeds, rows * depth * columns, is_int8=False, is_half=True)
+
+
 def layers() -> Iterator[Layer]:
-    """Convolutions and products as they are in networks, each in float32 and in int8."""
+    """Convolutions and products as they are in networks, each in float32 and in int8; products by halves."""
+    yield _half_product("half product of 16 rows", 16, 512, 1024)
+    yield _half_product("half product of one row", 1, 512, 1024)
     for is_int8 in (False, True):
         kind = "int8" if is_int8 else "fp32"
         pads = {"pads": [1, 1, 1, 1]}
@@ -109,11 +129,14 @@ def needed(layer: Layer, cpu: Processor) -> int:
     return -(-layer.products // each)
 
 
-def counted(layer: Layer, cpu: str, folder: Path, plugin: Path, scratch: Path) -> dict[str, int]:
+def counted(
+    layer: Layer, cpu: str, folder: Path, plugin: Path, scratch: Path, half_precision: str = "fp16"
+) -> dict[str, int]:
     """How many instructions each kernel of a layer took."""
     import mlirt
 
-    engine: Any = mlirt.compile(layer.model, target="cpu", cpu=cpu)
+    precision = half_precision if layer.is_half else "fp32"
+    engine: Any = mlirt.compile(layer.model, target="cpu", cpu=cpu, precision=precision)
     plan, inputs, places, counts = (scratch / name for name in ("a.plan", "a.inputs", "places.json", "counts"))
     plan.write_bytes(engine.plan.to_bytes())
     with inputs.open("wb") as stream:
@@ -144,6 +167,7 @@ def main() -> None:
     parser.add_argument("--emulators", type=Path, default=FOLDER, help="the folder of bench/emulated.py")
     parser.add_argument("--cpu", default=_CPUS, help="processors (default: %(default)s)")
     parser.add_argument("--only", default="", help="only layers with this text in their names")
+    parser.add_argument("--precision", default="fp16", help="of layers in half precision (default: %(default)s)")
     parser.add_argument("--kernels", action="store_true", help="a line for each kernel, too")
     options = parser.parse_args()
     cpus = options.cpu.split(",")
@@ -157,7 +181,7 @@ def main() -> None:
             for layer in layers():
                 if options.only not in layer.name:
                     continue
-                kernels = counted(layer, cpu, options.emulators, plugin, Path(folder))
+                kernels = counted(layer, cpu, options.emulators, plugin, Path(folder), options.precision)
                 least, taken = needed(layer, read_processor(cpu)), sum(kernels.values())
                 print(f"{cpu:14s} {layer.name:36s} {least:9d} {taken:10d} {taken / least:6.2f}", flush=True)
                 for name, count in kernels.items() if options.kernels else ():

@@ -331,6 +331,12 @@ PHASES = (
         "how a machine does each launch",
         (
             Step(
+                "permit-half-products{vector_bits={vector_bits}{machine}}",
+                "a processor may multiply halves; products have their final operands, and layers still have names",
+                "cpu",
+                "fp16",
+            ),
+            Step(
                 "convert-fused-to-kernel{target={target} vector_bits={vector_bits} threads={threads}{machine}{device}}",
                 "each family picks the first tactic that applies",
             ),

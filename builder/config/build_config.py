@@ -48,8 +48,9 @@ class BuildConfig:
     precision: str = field(default="fp32", metadata=setting(checks.one_of(*PRECISIONS)))
     """What numbers are computed in: "fp32"; "tf32", which lets the matrix units of a GPU read float32 with 10 bits of
     mantissa; "fp16", which permits half precision; "int8", which computes products in int8, or "int8+fp16". Where no
-    half precision is to be had, as on a CPU, it is float32 all the same. A network that is in half precision itself is
-    computed in float32 unless that is permitted; its inputs and outputs keep their types.
+    half precision is to be had, as on a CPU, it is float32 all the same, but for products of few rows on 64-bit Arm
+    with FMLAL. A network that is in half precision itself is computed in float32 unless that is permitted; its inputs
+    and outputs keep their types.
     """
     profiles: Profiles = field(default=(), metadata=setting(checks.profiles))
     """For inputs with dynamic dimensions, (min, opt, max) shapes by name, or several such mappings. The plan keeps

@@ -30,6 +30,7 @@ from mlirt.builder.numba_cpu_intrinsics.untyped import (
 )
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
+_HALVES = 8  # of a register of NEON
 
 
 def _pointer_maker(element: str, constant: bool) -> Any:
@@ -76,6 +77,15 @@ class Memory:
         if self.pointer.constant:
             loaded.set_metadata("invariant.load", self.builder.module.add_metadata([]))
         return self._decoded(loaded, lanes)
+
+    def read_halves(self, index: Any, lanes: int) -> Any:
+        """Consecutive float16 as such, eight in a vector; of four the others are undefined."""
+        kind, register = ir.VectorType(ir.HalfType(), lanes), ir.VectorType(ir.HalfType(), _HALVES)
+        place = self.builder.bitcast(self.at(index), kind.as_pointer())
+        loaded = self.builder.load(place, align=byte_width(self.pointer.element))
+        if self.pointer.constant:
+            loaded.set_metadata("invariant.load", self.builder.module.add_metadata([]))
+        return loaded if kind == register else _lanes_from(self.builder, loaded, 0, _HALVES)
 
     def read_first(self, index: Any, lanes: int, count: Any) -> Value:
         """The first `count` of `lanes` elements, zeros in the others; no byte beyond them is touched."""

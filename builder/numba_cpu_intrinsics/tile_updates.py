@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
+from mlirt.builder.numba_cpu_intrinsics.conversions import from_half_bits, half_bits
 from mlirt.builder.numba_cpu_intrinsics.int8_tiles import (
     FOUR,
     SIGNED,
@@ -28,7 +29,7 @@ from mlirt.builder.numba_cpu_intrinsics.int8_tiles import (
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Tile
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
-from mlirt.builder.numba_cpu_intrinsics.processor import is_x86
+from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, is_x86
 from mlirt.builder.numba_cpu_intrinsics.scalable import (
     fills_register,
     multiply_add_by_lane,
@@ -36,7 +37,7 @@ from mlirt.builder.numba_cpu_intrinsics.scalable import (
     spread_bits,
 )
 from mlirt.builder.numba_cpu_intrinsics.tiles import offset_of, pack_vectors, shape_of, unpack_vectors
-from mlirt.builder.numba_cpu_intrinsics.untyped import intrinsic, ir, types
+from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _NEON_LANES = 4
@@ -159,6 +160,53 @@ def _multiply_add(update: _Update, accumulators: list[Value], depth: int) -> lis
     return accumulators
 
 
+def _multiply_add_halves(update: _Update, accumulators: list[Value], depth: int) -> list[Value]:
+    """The same with the numbers of `x` rounded to halves, in which `w` is: two vectors of a tile are a register of
+    weights, whose lower half one instruction (FMLAL) multiplies by a lane and adds to float32, and another one (FMLAL2)
+    the upper half.
+    """
+    builder, (count, columns, lanes) = update.builder, shape_of(update.tile)
+    half = ir.HalfType()
+
+    def read(place: Any, count: int) -> Value:
+        """The rounded numbers, as they are in memory; a single one in a vector too."""
+        found = half_bits(update.x.read(place, count if count > 1 else 0))
+        return found if found.lanes else found.splat(_NEON_LANES)
+
+    factors = _Factors(update, depth, update.operands["step"], 1, read)
+    by_instructions = lanes == _NEON_LANES and has_feature("fp16fml")
+    for u in range(depth):
+        places = [update.after("w_at", (u * columns + j) * lanes) for j in range(columns)]
+        if not by_instructions:
+            weights = [update.w.read(place, lanes).to(types.float32) for place in places]
+            for i in range(count):
+                vector, lane = factors.at(u, i)
+                factor = from_half_bits(Value(builder, vector.repeated(lane, lanes).llvm, types.uint16, lanes))
+                for j, weight in enumerate(weights):
+                    accumulators[i * columns + j] = factor.multiply_add(weight, accumulators[i * columns + j])
+            continue
+        pairs = [update.w.read_halves(places[j], lanes * min(2, columns - j)) for j in range(0, columns, 2)]
+        for i in range(count):
+            vector, lane = factors.at(u, i)
+            four = builder.bitcast(vector.llvm, ir.VectorType(half, vector.lanes))
+            order = ir.Constant(ir.VectorType(_I32, 2 * lanes), [lane] * 2 * lanes)
+            factor = builder.shuffle_vector(four, ir.Constant(four.type, ir.Undefined), order)
+            for j in range(columns):
+                name = ("fmlal", "fmlal2")[j % 2]
+                total = accumulators[i * columns + j]
+                accumulators[i * columns + j] = total.like(
+                    _half_products(builder, name, total.llvm, pairs[j // 2], factor)
+                )
+    return accumulators
+
+
+def _half_products(builder: Any, name: str, total: Any, weights: Any, factor: Any) -> Any:
+    """Add the products of the lower (`fmlal`) or upper parts (`fmlal2`) of two registers to float32, by instruction."""
+    kind = ir.FunctionType(total.type, [total.type, weights.type, factor.type])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.aarch64.neon.{name}.v4f32.v8f16")
+    return builder.call(function, [total, weights, factor])
+
+
 def _segments(update: _Update, place: Any, count: int) -> Value:
     """Numbers that lie side by side, over and over in the lanes of a register."""
     builder, lanes = update.builder, update.tile.lanes
@@ -256,6 +304,7 @@ def _word(emit: Emission, operands: Sequence[str], numbers: Sequence[str], limit
 # Of each combination its emission, its operands after the rows of `x`, and numbers that are known.
 _COMBINATIONS: dict[str, tuple[Emission, Sequence[str], Sequence[str]]] = {
     "multiply_add": (_multiply_add, ("step", "w", "w_at"), ("depth",)),
+    "multiply_add_halves": (_multiply_add_halves, ("step", "w", "w_at"), ("depth",)),
     "multiply_add_lanes": (_multiply_add_lanes, ("w", "w_at"), ()),
     "dot_add": (_dot_add, ("w", "w_at"), ("depth", "last")),
     "dot_add_signed": (partial(_dot_add, offset=SIGNED), ("w", "w_at"), ("depth", "last")),

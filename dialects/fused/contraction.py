@@ -41,7 +41,8 @@ class MatmulOp(EpilogueOp):
 
     Operands have equal rank of at least 2 and leading (batch) dimensions that broadcast; a transposed operand is stored
     `[.., k, m]` or `[.., n, k]`. Bytes, signed or not in any combination, are summed exactly in an i32 accumulator,
-    which wraps. C1: one access per extra operand.
+    which wraps. With `may_round` the elements of `lhs` may be rounded to float16 before, on processors that multiply
+    halves. C1: one access per extra operand.
 
     Example: `%y = fused.matmul %a, %b, %bias {access = [#fused.access<["d1"]>], transpose_rhs = true} : (..) -> .. {
     ^bb0(%acc: f32, %b0: f32): .. }`
@@ -54,6 +55,7 @@ class MatmulOp(EpilogueOp):
     extras = var_operand_def(TensorType)
     transpose_lhs = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     transpose_rhs = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
+    may_round = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
     output = result_def(TensorType)
     epilogue = region_def("single_block")

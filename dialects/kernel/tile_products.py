@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, VectorType, i8, i32
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness, UnitAttr, VectorType, f16, f32, i8, i32
 from xdsl.ir import OpResult, SSAValue
 
 from mlirt.dialects.combine import COMBINES, ReduceKind
@@ -28,6 +28,8 @@ FOUR = 4
 SIGNED = 128
 # Features of processors that have an instruction for `kernel.tile_dot_add`.
 INT8_PRODUCTS = frozenset({"avx512vnni", "avxvnni", "dotprod", "i8mm"})
+# Features of processors that have one for `kernel.tile_multiply_add` with `halves`, on vectors of NEON alone.
+HALF_PRODUCTS, NEON_BITS = frozenset({"fp16fml"}), 128
 _UNSIGNED = IntegerType(8, Signedness.UNSIGNED)
 _FROM_MEMORY = ("tile", "x", "x_at", "row_step")
 _ROWS = "$tile `,` $x `[` $x_at `]` `rows` $row_step (`first` $rows^)?"
@@ -70,12 +72,17 @@ def _weights(x: Any, count: int) -> Any:
     return x.w.read(x.w_at[:, None] + np.arange(count))
 
 
+def _multiplies_halves(x: Any) -> bool:
+    return not x.halves or (x.T.type, x.X.type, x.W.type) == (f32, f32, f16)
+
+
 @instruction
 class TileMultiplyAddOp(_TileUpdate):
     """`tile[i, j, :] += x[x_at + i * row_step + u * step] * w[w_at + (u * columns + j) * lanes + :]` for `u < depth`.
 
     The inner loop of matrix products and convolutions: `w` is packed so that one step's vectors lie side by side. Rows
-    from number `rows` on read what the last row before them reads, so that nothing beyond the edge is touched.
+    from number `rows` on read what the last row before them reads, so that nothing beyond the edge is touched. With
+    `halves` the numbers of `x` are rounded to float16, for processors that add products of halves to float32.
 
     Example: `%t1 = kernel.tile_multiply_add %t, %x[%i] rows %s first %n step %c1, %w[%k] {depth = 4 : i64}
     : vector<14x2x16xf32>, memref<?xf32>, memref<?xf32> -> vector<14x2x16xf32>`
@@ -88,9 +95,20 @@ class TileMultiplyAddOp(_TileUpdate):
     w_at: SSAValue = fields.index()
     depth: IntegerAttr = fields.attribute(converter=fields.number)
     rows: SSAValue | None = fields.index(default=None)
+    halves: UnitAttr | None = fields.attribute(converter=fields.unit, default=None)
 
     syntax = f"{_ROWS} `step` $step {_WEIGHTS}"
-    cpu = Text("tile_multiply_add", "{depth}", operands=(*_FROM_MEMORY, "step", "w", "w_at"), limits=("rows",))
+    rules = (
+        is_tile("tile"),
+        Rule("with `halves` the tile and `x` have f32, `w` f16", _multiplies_halves, "has no halves to multiply"),
+    )
+    cpu = Text(
+        lambda x: "tile_multiply_add_halves" if x.halves else "tile_multiply_add",
+        "{depth}",
+        operands=(*_FROM_MEMORY, "step", "w", "w_at"),
+        limits=("rows",),
+        words=("tile_multiply_add", "tile_multiply_add_halves"),
+    )
 
     @staticmethod
     def meaning(x: Any, site: Site) -> Any:
@@ -100,6 +118,7 @@ class TileMultiplyAddOp(_TileUpdate):
         left = x.x.read(_row_starts(x)[:, :, None] + np.arange(int(x.depth)) * x.step[:, None, None])
         right = _weights(x, x.depth * columns * lanes).reshape(-1, x.depth, columns, lanes)
         kept = x.tile.dtype
+        left = left.astype(np.float16) if x.halves else left
         return x.tile + np.einsum("nru,nucl->nrcl", left.astype(kept), right.astype(kept))
 
 

@@ -50,6 +50,22 @@ def test_networks_and_graphs_run_on_other_processors(elsewhere: tuple[str, Emula
     assert {kind for kind, _ in outcomes.values()} <= {"right", "rounding"}, outcomes
 
 
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(1, 1031, 20), (5, 517, 37), (23, 256, 72)])
+def test_products_of_halves_where_they_are_granted(
+    elsewhere: tuple[str, EmulatedMachine], rows: int, depth: int, columns: int
+) -> None:
+    """Whatever a processor multiplies: no less accurate than factors that were rounded, with sums in float32."""
+    cpu, machine = elsewhere
+    model, feeds = one_node("MatMul", [numbers(rows, depth), numbers(depth, columns, seed=1)], constants=[1])
+    engine: Any = mlirt.compile(model, target="cpu", cpu=cpu, precision="fp16")
+    found = machine.engine(engine.plan.to_bytes()).run(feeds)["out0"]
+    exact, weights = feeds["in0"], numbers(depth, columns, seed=1)
+    rounded = exact.astype("f2").astype("f8") @ weights.astype("f2").astype("f8")
+    wanted = rounded if "fp16fml" in engine.plan.manifest.target.features else exact.astype("f8") @ weights.astype("f8")
+    assert ("fp16fml" in engine.plan.manifest.target.features) == (cpu == "neoverse-v2")
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max()))
+
+
 @pytest.fixture
 def own_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmulatedMachine]:
     """This machine as if it were another one."""

@@ -17,7 +17,7 @@ from mlirt.builder.host import cpu_target
 from mlirt.builder.machine_texts import machine_text
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.device_files import cpu_device
-from mlirt.dialects.kernel.tile_products import TileDotAddOp
+from mlirt.dialects.kernel.tile_products import TileDotAddOp, TileMultiplyAddOp
 from mlirt.dialects.plan.interpreter import run_plan
 from mlirt.frontend.onnx.importer import import_model
 from mlirt.kernels.matmul.cpu.tile_choice import tile_cycles
@@ -257,3 +257,74 @@ def test_nothing_takes_vectors_of_sve_apart(lines: list[str]) -> None:
     text = kernel_text(lines, "neoverse-v1")
     assert re.search(r"\tz\d", text)
     assert not by_elements(text)
+
+
+def half_product(rows: int, depth: int = 512, columns: int = 256) -> ModelProto:
+    """A product in half precision; its weights are large enough to be worth storing as halves."""
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    weights = (numbers(depth, columns) / np.float32(16)).astype(np.float16)
+    return model_of([node], {"x": ("float16", (rows, depth))}, ["y"], {"w": weights})
+
+
+def half_text(model: ModelProto, cpu: str, precision: str = "fp16") -> str:
+    context = RtContext()
+    with asking(None, cpu):
+        module = import_model(model, context)
+        run_phases(module, context, options=PipelineOptions("cpu", precision, TargetMachine.of(cpu_target())))
+        return machine_text(module, "asm")
+
+
+@pytest.mark.parametrize("model", [half_product(1), half_product(30)], ids=["row", "rows"])
+def test_products_of_halves_are_added_to_float32(model: ModelProto) -> None:
+    """Weights stay halves in registers: nothing widens them; what they multiply is rounded once for four steps."""
+    loop = innermost(half_text(model, "neoverse-v2"), "fmlal")
+    found = instructions(loop)
+    products = found["fmlal"] + found["fmlal2"]
+    assert products > 0.65 * found.total()
+    assert len(re.findall(r"fmlal2?\tv\d+\.4s, v\d+\.4h, v\d+\.h\[\d\]", loop)) == products
+    assert not found.keys() & {"fmla", "fcvtl", "fcvtl2"}
+    assert 4 * found["fcvtn"] < products
+    assert "[sp" not in loop
+
+
+@pytest.mark.parametrize(
+    ("cpu", "precision", "rows"),
+    [
+        ("neoverse-v2", "fp32", 30),
+        ("neoverse-n1", "fp16", 30),
+        ("neoverse-v1", "fp16", 30),
+        ("neoverse-v2", "fp16", 64),
+    ],
+)
+def test_products_keep_float32_where_halves_are_not_granted_or_do_not_pay(cpu: str, precision: str, rows: int) -> None:
+    found = instructions(half_text(half_product(rows), cpu, precision))
+    assert not found.keys() & {"fmlal", "fmlal2", "fmlalb", "fmlalt"}
+    assert found["fmla"]
+
+
+def test_elementwise_layers_between_halves_are_arithmetic_of_halves() -> None:
+    """One operation on halves, rounded, is the same as in float32; where there are two the first is not rounded."""
+    ends = {"x": ("float16", (4096,)), "z": ("float16", (4096,))}
+    single = model_of([helper.make_node("Add", ["x", "z"], ["y"])], ends, ["y"])
+    found = half_text(single, "neoverse-n1", "fp32")
+    assert re.search(r"fadd\tv\d+\.[48]h", found)
+    assert "fcvtl" not in found
+    assert not re.search(r"fadd\tv\d+\.[48]h", half_text(single, "cortex-a57", "fp32"))
+    nodes = [helper.make_node("Add", ["x", "z"], ["a"]), helper.make_node("Mul", ["a", "z"], ["y"])]
+    both = half_text(model_of(nodes, ends, ["y"]), "neoverse-n1", "fp32")
+    assert not re.search(r"f(add|mul)\tv\d+\.[48]h", both)
+
+
+@pytest.mark.parametrize(("rows", "depth", "columns"), [(5, 1039, 21), (1, 2050, 17), (31, 130, 131)])
+def test_rounded_factors_and_sums_in_float32_are_what_kernels_mean(rows: int, depth: int, columns: int) -> None:
+    model = half_product(rows, depth, columns)
+    x = numbers(rows, depth, seed=3).astype(np.float16)
+    context = RtContext()
+    with asking(None, "neoverse-v2"):
+        module = import_model(model, context)
+        run_phases(module, context, None, "memory", PipelineOptions("cpu", "fp16", TargetMachine.of(cpu_target())))
+    assert any(isinstance(op, TileMultiplyAddOp) and op.halves for op in module.walk())
+    (found,) = run_plan(module, context, {"x": x}).values()
+    weights = (numbers(depth, columns) / np.float32(16)).astype(np.float16)
+    wanted = x.astype("f8") @ weights.astype("f8")
+    np.testing.assert_allclose(found.astype("f8"), wanted, rtol=1e-3, atol=1e-3 * float(np.abs(wanted).max()))

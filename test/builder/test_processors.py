@@ -103,7 +103,7 @@ def test_sve_of_256_bits_is_neon_where_vectors_are_narrower(monkeypatch: pytest.
     assert found.vector_bits == found.cpu.vector_bits == 128
     assert {"neon", "lse"} <= found.features
     assert not {"sve", "sve256"} & found.features
-    assert found.special == {"dotprod", "i8mm"}
+    assert found.special == {"dotprod", "fp16fml", "i8mm"}
 
 
 def test_a_device_beside_it_has_the_same_vectors() -> None:

@@ -85,6 +85,21 @@ def test_a_tile_takes_up_what_lies_in_memory(name: str) -> None:
     np.testing.assert_array_equal(*both(text, x, w, 48, "float32" if t == "f32" else "int32"))
 
 
+@pytest.mark.parametrize(("first", "step"), [("", 1), (" first %c2", 1), ("", 3)])
+def test_factors_are_rounded_to_halves(first: str, step: int) -> None:
+    """Whole numbers between 2048 and 4096 become even, larger ones multiples of four."""
+    syntax = f"%x[%c2] rows %c20{first} step %c{step}, %w[%c3] {{depth = 4 : i64, halves}} : T, X, W"
+    body = _update("multiply_add", syntax, "f32").replace("T", TILE.format(t="f32"))
+    body = body.replace("X", "memref<?xf32>").replace("W", "memref<?xf16>")
+    x, w = NUMBERS.integers(2048, 8000, 400).astype(np.float32), NUMBERS.integers(-9, 9, 400).astype(np.float16)
+    text = kernel_text(body, "f32", (3, 2, 8), ("f32", "f16"))
+    meant, made = both(text, x, w, 48, "float32")
+    np.testing.assert_array_equal(meant, made)
+    whole = both(text, x.astype(np.float16).astype(np.float32), w, 48, "float32")[0]
+    np.testing.assert_array_equal(meant, whole)
+    assert np.any(meant != both(text.replace(", halves", ""), x, w, 48, "float32")[0])
+
+
 @pytest.mark.parametrize("name", LOADS)
 def test_a_tile_comes_from_memory(name: str) -> None:
     body = f"  %r = {LOADS[name]}\n".replace("T", TILE.format(t="f32")).replace("X", "memref<?xf32>")

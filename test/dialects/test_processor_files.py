@@ -57,7 +57,7 @@ def test_a_named_processor_is_no_level_and_has_all_of_the_one_that_it_is_like() 
     n1, v2 = read_processor("neoverse-n1"), read_processor("neoverse-v2")
     assert not n1.is_level
     assert {*n1.features} <= {*v2.features}
-    assert v2.special == ("dotprod", "i8mm")
+    assert v2.special == ("dotprod", "fp16fml", "i8mm")
     assert cpu_device(v2.device).registers == 32
 
 

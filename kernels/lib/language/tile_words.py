@@ -126,14 +126,16 @@ def multiply_add(
     w_at: Index,
     depth: int,
     rows: SSAValue | None = None,
+    *,
+    halves: bool = False,
 ) -> Value:
     """`tile[i, j, :] += x[at + i * row step + u * step] * w[w_at + (u * columns + j) * lanes + :]` for u < depth.
 
-    With `rows` no row of `x` beyond so many is read.
+    With `rows` no row of `x` beyond so many is read; `halves` rounds its numbers to float16.
     """
     k, (row_step, step) = builder(), steps
     places = k.index(at), k.index(row_step), k.index(step)
-    return emit(TileMultiplyAddOp(tile, x, *places, w, k.index(w_at), depth, rows))
+    return emit(TileMultiplyAddOp(tile, x, *places, w, k.index(w_at), depth, rows, halves=halves))
 
 
 def multiply_add_lanes(

@@ -72,6 +72,7 @@ class TileKernel:
         self.k, self.op, self.product, self.shape, self.lanes, self.word = k, op, product, shape, lanes, word
         self.starts: SSAValue | None = None
         self.offset = 0
+        self.halves = False
         self.width = shape.width(lanes)
         self.panels = ceil_div(product.columns, self.width)
         self.row_tiles = ceil_div(product.rows, shape.rows)
@@ -83,6 +84,10 @@ class TileKernel:
     def make_signed(self, starts: SSAValue) -> None:
         """Have numbers made signed, and sums start with what that takes off, a line for each panel."""
         self.starts, self.offset = starts, SIGNED
+
+    def multiply_halves(self) -> None:
+        """Have numbers of the left operand rounded to half precision, in which panels are."""
+        self.halves = True
 
     def write(self, panels: Panels, packs: bool) -> None:
         """The whole kernel. Where a worker `packs` the panels it has memory of its own."""
@@ -186,7 +191,9 @@ class TileKernel:
     def _multiply_add(
         self, accumulators: Value, at: Value, steps: tuple[Index, Index], vectors: Vectors, k: Index, count: int
     ) -> Value:
-        return multiply_add(accumulators, self.lhs, at, steps, vectors.buffer, vectors.at + k * vectors.step, count)
+        return multiply_add(
+            accumulators, self.lhs, at, steps, vectors.buffer, vectors.at + k * vectors.step, count, halves=self.halves
+        )
 
     @kernel
     def _sum_of_packed_int8(self, accumulators: Value, a_at: Value, row_step: Index, vectors: Vectors) -> Value:

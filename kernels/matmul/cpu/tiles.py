@@ -12,10 +12,11 @@ from xdsl.ir import Attribute
 from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.features import need_features
-from mlirt.dialects.kernel.tile_products import INT8_PRODUCTS
+from mlirt.dialects.kernel.tile_products import HALF_PRODUCTS, INT8_PRODUCTS
 from mlirt.dialects.symbolic import product as product_of
 from mlirt.dialects.tensor_types import element_of, element_type
 from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.cpu.register_tiles.half_products import adds_halves, pay_as_halves
 from mlirt.kernels.lib.cpu.register_tiles.signed_sums import first_sums, multiplies_signed
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import RegisterTile, tile_estimates
@@ -36,8 +37,6 @@ PRIORITY = 20
 
 # Rows that make packing worth while: fewer read rows of the right operand where they are.
 _ROWS_TO_PACK = 24
-# Rows, or bytes of a right operand in float32, with which it pays to read it in half precision.
-_ROWS_FOR_HALVES, _BYTES_FOR_HALVES = 32, 1 << 26
 
 
 def estimates(op: MatmulOp, lowering: Lowering) -> Mapping[str, float]:
@@ -103,7 +102,8 @@ def _elements(op: MatmulOp) -> tuple[Attribute, ...]:
 def _lower_constant(op: MatmulOp, product: Product, shape: RegisterTile, lowering: Lowering, word: int) -> None:
     """The right operand is packed now; bytes are multiplied four at a time, where they lie side by side."""
     transposes, width = bool(op.transpose_rhs.value.data), shape.width(lanes_of(lowering))
-    as_halves = word == 1 and _reads_halves(product, lowering)
+    halves = word == 1 and adds_halves(op, lowering)
+    as_halves = halves or (word == 1 and _reads_halves(product, lowering))
     packed = lowering.packed(op.rhs, partial(pack_operand, transposes, width, word), as_halves=as_halves)
     product = Product.of(op, lowering.placements, batch_steps(packed.array.shape))
     k = lowering.kernel("matmul")
@@ -111,6 +111,9 @@ def _lower_constant(op: MatmulOp, product: Product, shape: RegisterTile, lowerin
         need_features(k.function, INT8_PRODUCTS & lowering.target.special)
     kernel = TileKernel(k, op, product, shape, lanes_of(lowering), None, word)
     weights = k.named(k.weights(packed, "panels"), "panels", keep=True)
+    if halves:
+        need_features(k.function, HALF_PRODUCTS)
+        kernel.multiply_halves()
     if word > 1 and multiplies_signed(lowering.target.cpu, lowering.target.special):
         starts = lowering.packed(op.rhs, partial(_first_sums, transposes, width))
         kernel.make_signed(k.weights(starts, "first sums"))
@@ -123,15 +126,10 @@ def _first_sums(transposes: bool, width: int, operand: Array) -> Array:
 
 
 def _reads_halves(product: Product, lowering: Lowering) -> bool:
-    """Whether panels are stored in half precision, and widened as they are read, each for all rows of a tile.
-
-    That saves half of the memory traffic and costs an instruction a vector: 0.4 to 0.9 of the time with up to 32 rows,
-    and no more with any number where no cache holds the panels; others would be up to 1.7 times slower.
-    """
+    """Whether panels are stored in half precision."""
     weights = lowering.known(product.rhs.value)
     assert weights is not None
-    few = isinstance(product.rows, int) and product.rows <= _ROWS_FOR_HALVES
-    return (few or weights.nbytes >= _BYTES_FOR_HALVES) and lowering.are_halves(product.rhs.value)
+    return pay_as_halves(product.rows, weights.nbytes) and lowering.are_halves(product.rhs.value)
 
 
 def _lower_computed(op: MatmulOp, product: Product, shape: RegisterTile, lowering: Lowering) -> None:

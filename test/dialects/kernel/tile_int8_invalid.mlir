@@ -29,3 +29,11 @@ func.func @tile_dot_add(%t: vector<4x8xi32>, %x: memref<?xui8>, %w: memref<?xi8>
   %s = kernel.tile_dot_add %t, %x[%i] rows %i, %w[%i] {depth = 2 : i64} : vector<4x8xi32>, memref<?xui8>, memref<?xi8> -> vector<4x8xi32>
   func.return
 }
+
+// -----
+
+func.func @tile_multiply_add_c2(%t: vector<4x1x8xf32>, %x: memref<?xf32>, %w: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{C2: kernel.tile_multiply_add: has no halves to multiply}}
+  %s = kernel.tile_multiply_add %t, %x[%i] rows %i step %i, %w[%i] {depth = 2 : i64, halves} : vector<4x1x8xf32>, memref<?xf32>, memref<?xf32> -> vector<4x1x8xf32>
+  func.return
+}
