@@ -1,4 +1,4 @@
-"""Images of int8 in blocks of four channels: what the interpreter and compiled kernels make of them."""
+"""Images of int8 in blocks of four or eight channels: what the interpreter and compiled kernels make of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from mlirt.passes.pipeline import run_passes
 
 
 @pytest.mark.parametrize("element", ["uint8", "int8"])
-@pytest.mark.parametrize("channels", [1, 3, 4, 6, 8])
-def test_channels_become_words_and_channels_again(channels: int, element: str) -> None:
+@pytest.mark.parametrize(
+    ("channels", "block"), [(1, 4), (3, 4), (4, 4), (6, 4), (8, 4), (1, 8), (5, 8), (8, 8), (13, 8), (24, 8)]
+)
+def test_channels_become_words_and_channels_again(channels: int, block: int, element: str) -> None:
     ctx, plain = context(), t(element, "n", channels, 5, 37)
 
     def build(network: Network) -> list[SSAValue]:
-        words = network.add(ReformatOp(network.inputs[0], blocked(plain, 4, (1, 2), 9)))
+        words = network.add(ReformatOp(network.inputs[0], blocked(plain, block, (1, 2), 9)))
         return [network.add(ReformatOp(words, plain))]
 
     module = network_of([plain], build)
@@ -34,8 +36,8 @@ def test_channels_become_words_and_channels_again(channels: int, element: str) -
         module, ctx, f"convert-fused-to-kernel{{vector_bits={bits}}},map-parallel-to-workers{{vector_bits={bits}}}"
     )
     shifts = [op for op in module.walk() if op.name == "arith.shli"]
-    assert len(shifts) == min(channels, 4) - 1
-    assert sum(op.name == "arith.trunci" for op in module.walk()) == min(channels, 4)
+    assert len(shifts) == min(channels, block) - 1
+    assert sum(op.name == "arith.trunci" for op in module.walk()) == min(channels, block)
     (got,) = CompiledPlan(module, ctx, bits).run(inputs).values()
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(got, array)
