@@ -31,6 +31,7 @@ def fill(params, worker, workers):
 def test_no_machine_code_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a function optimised that is a part of a kernel: nothing of numba's steps towards running is called."""
     codegen: Any = import_module("numba.core.codegen")
+    compile_kernel(_SOURCE, "fill")  # the first kernel of a process brings in what numba makes once
     calls = Counter[str]()
     steps = {
         codegen.JitEngine: ("add_module", "finalize_object", "get_function_address", "get_global_value_address"),
