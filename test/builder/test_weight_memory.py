@@ -15,7 +15,7 @@ from onnx import helper
 from onnx_models import model_of, run_onnxruntime
 
 import mlirt
-from mlirt.kernels.matmul.cpu import tiles as cpu_tiles
+from mlirt.kernels.lib.cpu.register_tiles import half_products
 from mlirt.mapped_files import is_mapped
 from mlirt.runtime import plan_source
 from mlirt.runtime.cpu import CpuDevice
@@ -132,7 +132,7 @@ def test_products_of_few_rows_read_halves_as_they_are(
     engine = compiled(model)
     assert stored_types(engine) == (["float16", "float32"] if stays else ["float32", "float32"])
     assert not engine.plan.manifest.sealed
-    monkeypatch.setattr(cpu_tiles, "_ROWS_FOR_HALVES", 0)
+    monkeypatch.setattr(half_products, "_ROWS_FOR_HALVES", 0)
     wide = compiled(model)
     assert stored_types(wide) == ["float32", "float32"]
     feeds = {"y0": RNG.standard_normal((rows if isinstance(rows, int) else 5, 160)).astype(np.float32)}
@@ -142,7 +142,7 @@ def test_products_of_few_rows_read_halves_as_they_are(
 
 @pytest.mark.parametrize("rows", [40, "n"])
 def test_large_matrices_are_read_as_halves_by_any_rows(rows: int | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_tiles, "_BYTES_FOR_HALVES", 160 * 160 * 4)
+    monkeypatch.setattr(half_products, "_BYTES_FOR_HALVES", 160 * 160 * 4)
     assert stored_types(compiled(halved(rows))) == ["float16", "float32"]
 
 

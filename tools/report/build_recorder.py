@@ -30,6 +30,8 @@ from mlirt.tools.report.tactic_choices import TacticChoice, tactic_choices
 from mlirt.tools.report.tensor_scales import TensorScale, scales_in
 
 _BORDER = "verify-legality"
+_LOWERS = "convert-fused-to-kernel"
+"""In front of it the network is one of fused ops."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ class BuildRecorder(Remarks):
             first = [number for number, phase in enumerate(PHASES) if any(one.pass_name == name for one in phase.steps)]
             self._phase = first[0] if first else 0
             self.before = network_graph(module, "Before: the network as it was read")
-        if name == _first_pass("lowering"):
+        if name == _LOWERS:
             self.fused = network_graph(module, "Fused: an op for what is computed together")
             if isinstance(ctx, RtContext):
                 self.tactics = tactic_choices(module, ctx, self.target, self.tactic_times)
@@ -134,7 +136,3 @@ class BuildRecorder(Remarks):
         start = time.perf_counter()
         yield
         self._spent += time.perf_counter() - start
-
-
-def _first_pass(phase: str) -> str:
-    return next(one.steps[0].pass_name for one in PHASES if one.name == phase)
