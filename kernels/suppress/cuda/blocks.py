@@ -13,7 +13,7 @@ from mlirt.dialects.fused.suppress import SuppressOp
 from mlirt.dialects.tensor_types import dims
 from mlirt.kernels.lib.language import build, kernel, value_of
 from mlirt.kernels.lib.language.simt_words import block_id, shared_memory, sync_threads, thread_id
-from mlirt.kernels.lib.language.words import Tensor, cast, constant
+from mlirt.kernels.lib.language.words import Tensor, cast, clamp, constant, extent, place
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.suppress.overlap import overlaps
 
@@ -51,12 +51,13 @@ def _suppress(op: SuppressOp, boxes: Tensor, allowed: Tensor, kept: Tensor, leng
     sync_threads()
     count, i = constant(0, limit.type), 0
     while i < length and count < limit:
-        stays = value_of(hidden[i] == 0)
+        at = clamp(place(i), extent(length))  # which proves that it is inside
+        stays = value_of(hidden[at] == 0)
         if stays:
             if thread == 0:
-                kept[group, i] = constant(1, i1)
-            box = [boxes[group, i, corner] for corner in range(4)]
-            for j in range(i + 1 + thread, length, threads):
+                kept[group, at] = constant(1, i1)
+            box = [boxes[group, at, corner] for corner in range(4)]
+            for j in range(at + 1 + thread, length, threads):
                 if overlaps([boxes[group, j, corner] for corner in range(4)], box, threshold):
                     hidden[j] = 1
             sync_threads()
