@@ -12,6 +12,7 @@ are quantised before the clock starts, with the scale of the first layer.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -59,7 +60,7 @@ def model_file(workload: Workload, precision: str, batch: int | None, folder: Pa
 
 def _write(proto: onnx.ModelProto, path: Path) -> None:
     """All or nothing: a file that is there is whole. Weights of more than a file can have lie beside it."""
-    fresh, weights = path.with_suffix(".part"), path.with_suffix(".weights")
+    fresh, weights = path.with_suffix(f".{os.getpid()}.part"), path.with_suffix(".weights")
     weights.unlink(missing_ok=True)
     size = sum(len(one.raw_data) for one in proto.graph.initializer)
     onnx.save(proto, fresh, save_as_external_data=size > _MAX_BYTES, location=weights.name)
