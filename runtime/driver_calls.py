@@ -26,23 +26,20 @@ class LaunchConfig(ctypes.Structure):
     ]
 
 
-_HELD = {
-    "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
-    "cuPointerGetAttributes": [c_uint, POINTER(c_int), POINTER(c_void_p), c_uint64],
-}
+_HELD = ("cuMemcpyHtoDAsync_v2", "cuPointerGetAttributes")
 
 
 def held_calls(library: Any) -> Any:
-    """Calls that take a microsecond and never wait, made without giving up the interpreter's lock.
+    """Calls of a declared driver that take a microsecond and never wait, without giving up the interpreter's lock.
 
     To have it back takes up to 5 ms (`sys.getswitchinterval`) where another thread computes in Python.
     """
     if not isinstance(library, ctypes.CDLL):
         return library
     held = ctypes.PyDLL(library._name, handle=library._handle)
-    for name, argument_types in _HELD.items():
-        function = getattr(held, name)
-        function.argtypes, function.restype = argument_types, c_int
+    for name in _HELD:
+        function, declared = getattr(held, name), getattr(library, name)
+        function.argtypes, function.restype = declared.argtypes, declared.restype
     return held
 
 

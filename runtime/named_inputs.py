@@ -23,6 +23,7 @@ class NamedInputs:
         self.expected = [(one.name, numpy_dtype(one.dtype)) for one in manifest.given_inputs if one.name not in states]
         """Names and types of the inputs that each run is given."""
         self.names = [name for name, _ in self.expected]
+        self._is_joined = manifest.target.kind == "cuda" and state is None
 
     def checked(self, feeds: Mapping[str, np.ndarray], sequence: str = MAIN) -> list[np.ndarray]:
         """The inputs of a run in the order of the plan, those that are states from the sequence."""
@@ -46,8 +47,7 @@ class NamedInputs:
         return self._in_order(feeds)
 
     def _in_order(self, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        is_joined = self._manifest.target.kind == "cuda" and self._state is None
-        found = [checked_input(name, feeds[name], dtype, is_joined=is_joined) for name, dtype in self.expected]
+        found = [checked_input(name, feeds[name], dtype, is_joined=self._is_joined) for name, dtype in self.expected]
         return cast("list[np.ndarray]", found)  # `CudaProgram.upload` alone reads more of them than shape and type
 
     def _complain(self, feeds: Mapping[str, np.ndarray]) -> None:

@@ -14,9 +14,9 @@ from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.lib.language import Value, build, builder, kernel
+from mlirt.kernels.lib.language import Value, build, kernel
 from mlirt.kernels.lib.language.simt_words import block_id, shared_memory, sync_threads, thread_id
-from mlirt.kernels.lib.language.words import Elements, cast, clamp, constant, extent, place, split
+from mlirt.kernels.lib.language.words import Elements, cast, clamp, constant, extent, index_of, integer_of, place, split
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.rows.row_order import key, key_type
 from mlirt.kernels.rows.row_shares import normalize
@@ -75,7 +75,7 @@ def _sort(op: TopkOp, others: list[Dim], length: int, count: int, places: int, t
         pair = constant(-(2**63), i64)
         if i < length:
             own = cast(key(x[*before, i, *behind], element, largest_first=is_largest), i32, i64)
-            pair = (own << 32) | (2**32 - 1 - builder().to_integer(place(i), i64))
+            pair = (own << 32) | (2**32 - 1 - integer_of(i, i64))
         pairs[i] = pair
     sync_threads()
     size = 2
@@ -89,9 +89,9 @@ def _sort(op: TopkOp, others: list[Dim], length: int, count: int, places: int, t
         size = size * 2
     for rank in range(thread, count, threads):
         # A row has at least `count` elements, whose places are inside; the clamp proves it.
-        source = clamp(builder().from_integer(2**32 - 1 - (pairs[rank] & 2**32 - 1)), extent(length))
+        source = clamp(index_of(2**32 - 1 - (pairs[rank] & 2**32 - 1)), extent(length))
         values[*before, rank, *behind] = x[*before, source, *behind]
-        found[*before, rank, *behind] = builder().to_integer(source, element_of(op.indices.type))
+        found[*before, rank, *behind] = integer_of(source, element_of(op.indices.type))
 
 
 @kernel
