@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 _HERE = Path(__file__).parent
+_COMPILER = ("numba_cuda_compiler", "older_ptx", "ptx_without_calls")
 Cubins: TypeAlias = "dict[str, Cubin]"
 
 
@@ -103,7 +104,7 @@ def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]
 
 
 def _key(name: str, source: KernelSource, architecture: str) -> str:
-    library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "numba_cuda_compiler.py", _HERE / "older_ptx.py")
+    library = sources_digest(_HERE / "numba_cuda_intrinsics", *(_HERE / f"{name}.py" for name in _COMPILER))
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
     shape = f"{source.threads} {source.cluster} {source.resident}"
     return key_of("cuda", name, source.text, shape, architecture, library, packages)

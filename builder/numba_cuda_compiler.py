@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.gpu_code import COMPUTE
 from mlirt.builder.older_ptx import for_turing
+from mlirt.builder.ptx_without_calls import without_calls
 from mlirt.dialects.gpu_architectures import EARLY_START, WARPGROUPS, gpu_architecture, has_instruction
 from mlirt.errors import CompileError
 
@@ -98,7 +99,7 @@ def ptx_text(source: KernelSource, architecture: str) -> str:
     for position, argument in enumerate(source.arguments):
         if argument == "tensor_map":
             text = _with_map(text, f"{source.name}_param_{position}", source.name)
-    return _with_cluster(without_fused_clamps(text), source.cluster)
+    return _with_cluster(without_calls(without_fused_clamps(text)), source.cluster)
 
 
 def without_fused_clamps(text: str) -> str:

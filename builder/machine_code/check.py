@@ -11,6 +11,8 @@ Covered, for every kernel and every path that the instructions allow:
     bytes has succeeded; no such barrier is used before a barrier of the block, where the kernel makes them.
   * Copies by the device out of shared memory: FENCE.VIEW.ASYNC between what threads wrote and the copy, or a product
     that reads it; no end of the kernel before they have been waited for.
+  * wgmma: not each product is waited for before the next one starts, which the assembler does where a kernel calls
+    functions. That is right, and takes several times as long.
   * A branch or call whose target is not in the code is reported: no path is left out.
 Not covered, as it depends on addresses: which stage of shared memory an instruction reads and which barrier belongs to
 it, whether a stage is written again too early, whether a parity is the right one, how many bytes a barrier was told to
@@ -31,6 +33,7 @@ from mlirt.builder.machine_code.cubins_in_files import is_asynchronous
 from mlirt.builder.machine_code.disassembler import PACKAGE, disassemble
 from mlirt.builder.machine_code.listing import Listing, parse_listing
 from mlirt.builder.machine_code.paths import Rule, Violation, follow
+from mlirt.builder.machine_code.serialization import serialized
 from mlirt.builder.machine_code.thread_copies import ThreadCopyRule
 
 RULES: tuple[Callable[[Listing], Rule[Any]], ...] = (
@@ -46,7 +49,8 @@ def violations(listing: Listing) -> list[Violation]:
     """What any rule finds in any kernel of a listing."""
     every = [make(listing) for make in RULES]
     rules = [rule for rule in every if rule.matters] or every[:1]  # one at least: paths that cannot be followed
-    return [one for kernel in listing.kernels for rule in rules for one in follow(listing, kernel, rule)]
+    found = [one for kernel in listing.kernels for rule in rules for one in follow(listing, kernel, rule)]
+    return [*found, *serialized(listing)]
 
 
 def faults_of(cubin: bytes) -> list[str]:

@@ -9,6 +9,7 @@ from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
+_FIXED = 0.6  # the part of a tile's time that does not grow with the lines of a head
 _OTHER_BYTES = 7 * 1024  # of shared memory, beside the tiles
 _MAX_HEAD_SIZE = 128  # elements of a head
 
@@ -50,7 +51,7 @@ class GroupShape(QueryTile):
         """About how long it takes."""
         blocks = work.heads * -(-work.queries // self.queries)
         tiles = -(-work.keys // self.keys) * (_CAUSAL if work.causal else 1)
-        slower = (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
+        slower = _FIXED + (1 - _FIXED) * (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
         rounds, device = -(-blocks // work.device.processors), work.device.attention
         times = device.shapes[self.name]
         return device.launch + device.slower * (rounds * (times.block + tiles * times.tile * slower))
