@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from mlirt.serve.batching.batch_arrays import Memory, joined
 from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.limits import Limits
+from mlirt.serve.batching.request import Answer
 from mlirt.serve.batching.signature import Signature
 from mlperf.lengths import joined_by_length, length_of, padded_length
 from mlperf.samples import SampleLibrary
@@ -139,15 +139,19 @@ class GatheredQueries:
             return system.run(feeds)
 
         self.batcher = Batcher(
-            run, signature, limits, runs_at_once=system.runs_at_once, batch=True, memory=memory_of_batches(system)
+            run,
+            signature,
+            limits,
+            runs_at_once=system.runs_at_once,
+            batch=True,
+            memory=memory_of_batches(system),
+            answered=self._answered,
         )
         self.failure: Exception | None = None
         self._failing = threading.Lock()
 
     def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
-        found = self.batcher.submit_all([self._library[index] for index in indices])
-        for number, answer in zip(ids, found, strict=True):
-            answer.add_done_callback(partial(self._answered, number))
+        self.batcher.submit_all([self._library[index] for index in indices], tags=ids)
 
     def flush(self) -> None:
         """What waits is run as soon as it may."""
@@ -155,14 +159,24 @@ class GatheredQueries:
     def close(self) -> None:
         self.batcher.close()
 
-    def _answered(self, number: int, answer: Future[dict[str, Array]]) -> None:
-        error = answer.exception()
-        if error is None:
-            self._complete([number], answers(answer.result(), 1))
-            return
-        with self._failing:
-            self.failure = self.failure or (error if isinstance(error, Exception) else RuntimeError(str(error)))
-        self._complete([number], [_NOTHING])
+    def _answered(self, found: Sequence[Answer]) -> None:
+        rows: list[Array] = []
+        for answer in found:
+            error = answer.exception()
+            if error is None:
+                rows.append(_bytes_of(answer.result()))
+                continue
+            with self._failing:
+                self.failure = self.failure or (error if isinstance(error, Exception) else RuntimeError(str(error)))
+            rows.append(_NOTHING)
+        self._complete([answer.tag for answer in found], rows)
+
+
+def _bytes_of(outputs: Outputs) -> Array:
+    """The outputs of one sample, one behind the other."""
+    if len(outputs) == 1:
+        return np.ascontiguousarray(next(iter(outputs.values()))).reshape(-1)
+    return answers(outputs, 1)[0]
 
 
 def answers(outputs: Outputs, count: int) -> list[Array]:
@@ -180,7 +194,7 @@ def respond(loadgen: Any, ids: Sequence[int], rows: Sequence[Array]) -> None:
     """`Complete` for the load generator, which has read the bytes when it returns."""
     loadgen.QuerySamplesComplete(
         [
-            loadgen.QuerySampleResponse(number, row.ctypes.data, row.nbytes)
+            loadgen.QuerySampleResponse(number, row.__array_interface__["data"][0], row.nbytes)
             for number, row in zip(ids, rows, strict=True)
         ]
     )

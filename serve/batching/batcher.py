@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Self
 
 import numpy as np
@@ -40,6 +41,9 @@ class Batcher:
     may_run_in_loop: whether brief runs may be made by a caller's event loop (see `submit`); not where a run may have
     to wait for something else than its own work, as for a process that has ended.
     memory: gives the arrays in which requests are joined; None for a `run` that takes `JoinedArrays`.
+    answered: is told the answers of each batch, with outputs or an error, by the thread that ran it: for many small
+    requests that costs less than a callback of each. Requests that come into no batch (refused, late in the queue) are
+    not among them.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Batcher:
         batch: bool | None = None,
         may_run_in_loop: bool = False,
         memory: Memory | None = np.empty,
+        answered: Callable[[Sequence[Answer]], None] | None = None,
     ) -> None:
         self.signature = signature
         self.limits = limits or Limits()
@@ -68,6 +73,7 @@ class Batcher:
         self._admitted = 0
         self._most_admitted = self.limits.max_queue + runs_at_once * self._check.max_rows
         self._memory = memory
+        self._answered = answered
         self._may_run_in_loop = may_run_in_loop and runs_at_once == 1 and not self.limits.delay_ms
         self._threads = [
             threading.Thread(target=self._work, name=f"mlirt-batch-{number}", daemon=True)
@@ -104,17 +110,23 @@ class Batcher:
             loop.call_soon(self._run_in_loop)
         return request.answer
 
-    def submit_all(self, feeds: Sequence[Mapping[str, Array]], *, timeout: float | None = None) -> list[Answer]:
-        """Let requests that came together be joined. Nothing is raised: what is wrong with one is its answer's."""
+    def submit_all(
+        self, feeds: Sequence[Mapping[str, Array]], *, timeout: float | None = None, tags: Sequence[object] = ()
+    ) -> list[Answer]:
+        """Let requests that came together be joined. Nothing is raised: what is wrong with one is its answer's.
+
+        tags: one for each request, which its answer has, or none.
+        """
         requests: list[Request] = []
         answers: list[Answer] = []
-        for one in feeds:
+        for one, tag in zip_longest(feeds, tags):
             try:
                 requests.append(self._check(one, timeout))
                 answers.append(requests[-1].answer)
             except InvalidInputError as error:
                 self._use.request("invalid")
                 answers.append(_failed(error))
+            answers[-1].tag = tag
         self._use.request("refused", self._queue.put_all(requests))
         return answers
 
@@ -214,14 +226,17 @@ class Batcher:
                     self._answer([request])
                 return
             self._fail(requests[0], error)
+            self._tell(requests)
             return
-        now = time.monotonic()
+        now, in_time = time.monotonic(), 0
         for request, outputs in zip(requests, answers, strict=True):
             if request.deadline < now:
                 self._fail(request, late(request, "when it was done"))
             else:
-                self._use.request("ok")
+                in_time += 1
                 request.answer.set_result(outputs)
+        self._use.request("ok", in_time)
+        self._tell(requests)
 
     def _outputs_of(self, requests: Sequence[Request]) -> list[Outputs]:
         rows = [request.rows for request in requests]
@@ -243,6 +258,10 @@ class Batcher:
         if not self.joins:
             return rows
         return self._check.padded_rows(rows, {name: array.shape for name, array in request.feeds.items()})
+
+    def _tell(self, requests: Sequence[Request]) -> None:
+        if self._answered is not None:
+            self._answered([request.answer for request in requests])
 
     def _fail(self, request: Request, error: Exception) -> None:
         shortage = out_of_memory("the request", error)

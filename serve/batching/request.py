@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -22,9 +23,11 @@ class Answer(Future[Outputs]):
     """Seconds from the call until its batch began."""
     batch_rows: int = 0
     """How many rows its batch had."""
+    tag: Any = None
+    """What the caller gave with the request, for whoever is told of answers by batches."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Request:
     """A request that waits, or runs."""
 
@@ -37,8 +40,8 @@ class Request:
     timeout: float | None
     came: float = field(default_factory=time.monotonic)
     answer: Answer = field(default_factory=Answer)
+    deadline: float = field(init=False)
+    """In seconds of `time.monotonic`; infinite where there is no timeout."""
 
-    @property
-    def deadline(self) -> float:
-        """In seconds of `time.monotonic`."""
-        return float("inf") if self.timeout is None else self.came + self.timeout
+    def __post_init__(self) -> None:
+        self.deadline = math.inf if self.timeout is None else self.came + self.timeout

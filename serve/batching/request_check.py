@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,19 @@ from mlirt.serve.batching.request import Array, Key, Request
 from mlirt.serve.batching.signature import Signature
 
 _MEBI = float(1 << 20)
+_MAX_FORMS = 256
+"""Types and shapes of requests that were found right, which are remembered."""
+
+Form = tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What is the same for all requests whose arrays have equal types and shapes."""
+
+    rows: int
+    key: Key
+    size: int
 
 
 class RequestCheck:
@@ -27,14 +42,28 @@ class RequestCheck:
         self._profiles = signature.profiles
         self._symbol = signature.batch_symbol if batches else None
         self._lengths = _known_lengths(signature, limits)
+        self._names = tuple(self._inputs)
+        self._forms: dict[Form, _Form] = {}
 
     def __call__(self, feeds: Mapping[str, Array], timeout: float | None) -> Request:
         """The request for these inputs; InvalidInputError names the tensor, what was expected and what came."""
         if timeout is not None and not 0 <= timeout < float("inf"):
             raise InvalidInputError(f"timeout is {timeout!r}; expected seconds from 0 on, or None")
-        self._check_names(feeds)
+        if feeds.keys() != self._inputs.keys():
+            self._check_names(feeds)
+        arrays = {name: np.asarray(feeds[name]) for name in self._names}
+        form = tuple([(array.dtype, array.shape) for array in arrays.values()])
+        found = self._forms.get(form)
+        if found is None:
+            found = self._checked_form(arrays)
+            if len(self._forms) < _MAX_FORMS:
+                self._forms[form] = found
+        return Request(arrays, found.rows, found.key, found.size, self._limits.timeout if timeout is None else timeout)
+
+    def _checked_form(self, arrays: Mapping[str, Array]) -> _Form:
         lengths: dict[str, tuple[int, str]] = {}
-        arrays = {name: self._checked(name, np.asarray(feeds[name]), lengths) for name in self._inputs}
+        for name, array in arrays.items():
+            self._check_array(name, array, lengths)
         size = sum(array.nbytes for array in arrays.values())
         if size > self._limits.max_request_mb * _MEBI:
             raise InvalidInputError(
@@ -43,7 +72,7 @@ class RequestCheck:
         shapes = {name: array.shape for name, array in arrays.items()}
         check_profiles(self._covering(shapes), shapes)
         rows = lengths[self._symbol][0] if self._symbol else 1
-        return Request(arrays, rows, self._key(shapes), size, self._limits.timeout if timeout is None else timeout)
+        return _Form(rows, self._key(shapes), size)
 
     @property
     def max_rows(self) -> int:
@@ -86,7 +115,7 @@ class RequestCheck:
             if name not in self._inputs:
                 raise InvalidInputError(f"there is no input {name[:80]!r}; expected {', '.join(self._inputs)}")
 
-    def _checked(self, name: str, array: Array, lengths: dict[str, tuple[int, str]]) -> Array:
+    def _check_array(self, name: str, array: Array, lengths: dict[str, tuple[int, str]]) -> None:
         tensor = self._inputs[name]
         if array.dtype != self._dtypes[name]:
             raise InvalidInputError(f"input {name!r} is {array.dtype}; expected {tensor.dtype}")
@@ -97,7 +126,6 @@ class RequestCheck:
             )
         for axis, (dim, length) in enumerate(zip(tensor.shape, array.shape, strict=True)):
             self._check_length(tensor, axis, dim, length, lengths)
-        return array
 
     def _check_length(
         self, tensor: TensorDescription, axis: int, dim: int | str, length: int, lengths: dict[str, tuple[int, str]]

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from mlirt.errors import DeadlineError, OverloadError, UnavailableError
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.request import Key, Request
 
 _MEBI = float(1 << 20)
+
+
+@dataclass
+class _Group:
+    """Requests that may be joined, in the order in which they came."""
+
+    requests: deque[Request] = field(default_factory=deque[Request])
+    rows: int = 0
 
 
 class RequestQueue:
@@ -21,8 +31,8 @@ class RequestQueue:
         self._limits = limits
         self._most_rows = most_rows
         self._changed = threading.Condition(threading.Lock())
-        self._waiting: dict[Key, deque[Request]] = {}
-        self._count = self._size = 0
+        self._waiting: dict[Key, _Group] = {}
+        self._count = self._size = self._with_deadline = 0
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -65,9 +75,14 @@ class RequestQueue:
         if self._is_closed:
             raise UnavailableError("the server takes no more requests: it is being closed")
         self.check_room(request.size)
-        self._waiting.setdefault(request.key, deque()).append(request)
+        group = self._waiting.get(request.key)
+        if group is None:
+            group = self._waiting[request.key] = _Group()
+        group.requests.append(request)
+        group.rows += request.rows
         self._count += 1
         self._size += request.size
+        self._with_deadline += request.deadline < math.inf
 
     def check_room(self, size: int = 0) -> None:
         """OverloadError where a request of so many bytes would be refused."""
@@ -110,21 +125,22 @@ class RequestQueue:
     def fail_all(self, error: Exception) -> None:
         """Answer all that wait with an error."""
         with self._changed:
-            for request in [one for group in self._waiting.values() for one in group]:
+            for request in [one for group in self._waiting.values() for one in group.requests]:
                 self._remove(request)
                 if request.answer.set_running_or_notify_cancel():
                     request.answer.set_exception(error)
 
-    def _seconds_to_wait(self, group: deque[Request]) -> float:
-        first = group[0]
-        if self._is_closed or not self._limits.delay_ms or sum(one.rows for one in group) >= self._most_rows(first):
+    def _seconds_to_wait(self, group: _Group) -> float:
+        first = group.requests[0]
+        if self._is_closed or not self._limits.delay_ms or group.rows >= self._most_rows(first):
             return 0.0
         return min(first.came + self._limits.delay_ms / 1e3, first.deadline) - time.monotonic()
 
-    def _taken(self, group: deque[Request]) -> list[Request]:
+    def _taken(self, group: _Group) -> list[Request]:
         """The first requests of a group that fit into a batch; those that were cancelled are left out."""
-        room, found = self._most_rows(group[0]), list[Request]()
-        for request in tuple(group):
+        room, found = self._most_rows(group.requests[0]), list[Request]()
+        while group.requests:
+            request = group.requests[0]
             if found and request.rows > room:
                 break
             self._remove(request)
@@ -135,19 +151,23 @@ class RequestQueue:
 
     def _drop_what_is_over(self) -> None:
         """Whose deadline has passed would be computed for nobody."""
+        if not self._with_deadline:
+            return
         now = time.monotonic()
-        for request in [one for group in self._waiting.values() for one in group if one.deadline <= now]:
+        for request in [one for group in self._waiting.values() for one in group.requests if one.deadline <= now]:
             self._remove(request)
             if request.answer.set_running_or_notify_cancel():
                 request.answer.set_exception(late(request, "while it waited for its turn"))
 
     def _remove(self, request: Request) -> None:
         group = self._waiting[request.key]
-        group.remove(request)
-        if not group:
+        group.requests.remove(request)
+        group.rows -= request.rows
+        if not group.requests:
             del self._waiting[request.key]
         self._count -= 1
         self._size -= request.size
+        self._with_deadline -= request.deadline < math.inf
 
 
 def late(request: Request, when: str) -> DeadlineError:
@@ -157,5 +177,5 @@ def late(request: Request, when: str) -> DeadlineError:
     )
 
 
-def _came(group: deque[Request]) -> float:
-    return group[0].came
+def _came(group: _Group) -> float:
+    return group.requests[0].came
