@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"
 FOLDER = ROOT / "docs" / "performance"
 TITLES: Mapping[str, tuple[str, str]] = {
-    "cpu": ("On the CPU: against onnxruntime", "time of onnxruntime over ours, apart, 2 cores"),
-    "int8": ("Networks in INT8", "time of onnxruntime over ours, quantised networks, 2 cores"),
-    "half": ("Half precision", "time of PyTorch's compiler over ours, half precision, H100"),
+    "cpu": ("The open corpus", "time of onnxruntime over ours, apart, 2 cores"),
+    "int8": ("INT8 on a CPU", "time of onnxruntime over ours, quantised networks, 2 cores"),
+    "half": ("ResNet-50, MobileNetV2 and BERT base", "time of PyTorch's compiler over ours, half precision, H100"),
     "single": ("Single precision", "time of the fastest way of PyTorch over ours, single precision, batch 1, H200"),
 }
 """For each picture the heading of its section, whose first table with ratios it shows, and its title."""
