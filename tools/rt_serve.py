@@ -65,6 +65,9 @@ def _add_limits(add: object) -> None:
     assert callable(add)
     usual = Limits()
     add("--max-batch", type=positive, default=usual.max_batch, metavar="N", help="rows (default: %(default)s)")
+    add(
+        "--batch-sizes", type=_sizes, default=(), metavar="N,..", help="rows that batches are padded to (default: none)"
+    )
     add("--delay-ms", type=_seconds, default=usual.delay_ms, metavar="MS", help="wait to fill a batch (default: 0)")
     add("--max-queue", type=positive, default=usual.max_queue, metavar="N", help="requests (default: %(default)s)")
     add("--limit", type=_lengths, default={}, metavar="SPEC", help="the greatest lengths of dimensions: h=512,w=512")
@@ -86,6 +89,13 @@ def _seconds(text: str) -> float:
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number from 0 on, not {text!r}")
     return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.isdigit() and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(f"expected numbers of rows such as 1,8,32, not {text!r}")
+    return tuple(sorted(map(int, parts)))
 
 
 def _lengths(text: str) -> dict[str, int]:
@@ -130,6 +140,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 def _models(arguments: argparse.Namespace, folder: Path) -> list[Model]:
     limits = Limits(
         max_batch=arguments.max_batch,
+        batch_sizes=arguments.batch_sizes,
         delay_ms=arguments.delay_ms,
         max_queue=arguments.max_queue,
         max_request_mb=arguments.max_body_mb,

@@ -18,7 +18,7 @@ from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.limits import Limits
 from mlirt.serve.batching.request import Answer
 from mlirt.serve.batching.signature import Signature
-from mlperf.lengths import joined_by_length, length_of, padded_length
+from mlperf.lengths import LONG_STEP, joined_by_length, length_of, padded_length
 from mlperf.samples import SampleLibrary
 from mlperf.systems import Array, Outputs, System
 from mlperf.workloads import Arrays
@@ -128,12 +128,12 @@ class GatheredQueries:
         system: System,
         complete: Complete,
         signature: Signature,
-        rows: int,
+        sizes: Sequence[int],
         delay: float,
     ) -> None:
-        """`rows`: the most of a batch; `delay`: for how many seconds the first query of a batch waits for others."""
+        """`sizes`: numbers of rows that batches have; `delay`: for how many seconds a batch's first query waits."""
         self._library, self._complete = library, complete
-        limits = Limits(rows, 1e3 * delay, _MANY, _MANY_MIB, max_request_mb=_MANY_MIB)
+        limits = Limits(max(sizes), 1e3 * delay, _MANY, _MANY_MIB, max_request_mb=_MANY_MIB, batch_sizes=tuple(sizes))
 
         def run(feeds: Mapping[str, Array], timeout: float | None) -> Outputs:
             return system.run(feeds)
@@ -151,7 +151,7 @@ class GatheredQueries:
         self._failing = threading.Lock()
 
     def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
-        self.batcher.submit_all([self._library[index] for index in indices], tags=ids)
+        self.batcher.submit_all([self._feeds(index) for index in indices], tags=list(zip(ids, indices, strict=True)))
 
     def flush(self) -> None:
         """What waits is run as soon as it may."""
@@ -164,12 +164,49 @@ class GatheredQueries:
         for answer in found:
             error = answer.exception()
             if error is None:
-                rows.append(_bytes_of(answer.result()))
+                rows.append(self._row(answer.tag[1], answer.result()))
                 continue
             with self._failing:
                 self.failure = self.failure or (error if isinstance(error, Exception) else RuntimeError(str(error)))
             rows.append(_NOTHING)
-        self._complete([answer.tag for answer in found], rows)
+        self._complete([answer.tag[0] for answer in found], rows)
+
+    def _feeds(self, index: int) -> Arrays:
+        return self._library[index]
+
+    def _row(self, index: int, outputs: Outputs) -> Array:
+        return _bytes_of(outputs)
+
+
+class GatheredByLength(GatheredQueries):
+    """Batches of samples whose lengths are padded to the same one, with zeros; answers are as long as their samples."""
+
+    def __init__(
+        self,
+        library: SampleLibrary,
+        system: System,
+        complete: Complete,
+        signature: Signature,
+        sizes: Sequence[int],
+        delay: float,
+        most: int,
+    ) -> None:
+        """`most`: the longest that a sample may be."""
+        super().__init__(library, system, complete, signature, sizes, delay)
+        self._most, self._host_array = most, system.host_array
+        self._padded: dict[int, Arrays] = {}
+
+    def _feeds(self, index: int) -> Arrays:
+        found = self._padded.get(index)
+        if found is None:
+            sample = self._library[index]
+            length = padded_length(length_of(sample), self._most, LONG_STEP)
+            found = self._padded[index] = joined_by_length([sample], 1, length, self._host_array)
+        return found
+
+    def _row(self, index: int, outputs: Outputs) -> Array:
+        length = length_of(self._library[index])
+        return answers({name: array[:, :length] for name, array in outputs.items()}, 1)[0]
 
 
 def _bytes_of(outputs: Outputs) -> Array:

@@ -8,7 +8,9 @@ from mlperf.samples import Maker
 from mlperf.workloads import Array, Arrays
 
 STEP = 16
-"""Padded lengths are multiples of it: an engine prepares each length that it meets."""
+"""Padded lengths of whole queries are multiples of it: an engine prepares each length that it meets."""
+LONG_STEP = 64
+"""The same where batches have any number of rows as well."""
 
 
 def length_of(sample: Mapping[str, Array]) -> int:
@@ -16,14 +18,14 @@ def length_of(sample: Mapping[str, Array]) -> int:
     return next(iter(sample.values())).shape[1]
 
 
-def padded_length(length: int, most: int) -> int:
-    """The length that a sample is padded to: the next multiple of STEP, and never more than `most`."""
-    return min(-(-length // STEP) * STEP, most)
+def padded_length(length: int, most: int, step: int = STEP) -> int:
+    """The length that a sample is padded to: the next multiple of a step, and never more than `most`."""
+    return min(-(-length // step) * step, most)
 
 
-def padded_lengths(least: int, most: int) -> list[int]:
+def padded_lengths(least: int, most: int, step: int = STEP) -> list[int]:
     """All that `padded_length` tells for lengths between two."""
-    return sorted({padded_length(length, most) for length in range(least, most + 1)})
+    return sorted({padded_length(length, most, step) for length in range(least, most + 1)})
 
 
 def joined_by_length(samples: Sequence[Arrays], rows: int, length: int, memory: Maker) -> Arrays:

@@ -16,8 +16,8 @@ from mlirt.runtime.engine_interface import TensorDescription
 from mlirt.serve.batching.batch_arrays import joined
 from mlirt.serve.batching.signature import Signature
 from mlperf.answers import Check, Expected, checked, expected_answers
-from mlperf.driver import Complete, Driver, GatheredQueries, QueriesByLength, WholeQueries
-from mlperf.lengths import joined_by_length, padded_lengths
+from mlperf.driver import Complete, Driver, GatheredByLength, GatheredQueries, QueriesByLength, WholeQueries
+from mlperf.lengths import LONG_STEP, STEP, joined_by_length, padded_lengths
 from mlperf.load import LoadSettings, Summary, read_answers, run_test
 from mlperf.models import model_file, sampler
 from mlperf.samples import SampleLibrary
@@ -26,6 +26,7 @@ from mlperf.workloads import Array, Workload
 
 _WARM_RUNS, _WARM_SECONDS = 30, 3.0
 _MIN_BATCHES = 4
+_FEW, _STEP = (1, 2, 4, 8, 16, 32), 32
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,13 @@ class Setup:
     def rows(self) -> int:
         """The most samples of a batch."""
         return {"SingleStream": 1, "MultiStream": self.streams}.get(self.scenario, self.batch)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of rows that gathered batches have: a GPU has a graph for each of them, a processor takes any."""
+        few = [size for size in _FEW if size < self.batch]
+        more = range(_FEW[-1] + _STEP, self.batch, _STEP)
+        return (*few, *more, self.batch) if self.device == "cuda" else tuple(range(1, self.batch + 1))
 
     @property
     def batches_at_once(self) -> int:
@@ -108,23 +116,26 @@ class Session:
         As many batches at once as there may be, since each has memory of its own, which is slow at its first touch.
         """
         self.library.load([0])
-        most = self.setup.rows
-        with ThreadPoolExecutor(self.setup.batches_at_once) as threads:
-            for rows in range(1, most) if self.setup.is_gathered else ():
-                self._least_time(threads, joined([self.library[0]], 1, rows), _WARM_SECONDS / most)
-            lengths = self.setup.workload.lengths
-            if lengths is None:
+        setup = self.setup
+        most, gathered = setup.rows, setup.is_gathered
+        with ThreadPoolExecutor(setup.batches_at_once) as threads:
+            if setup.workload.lengths is None:
                 usual = joined([self.library[0]], 1, most)
+                others = (joined([self.library[0]], 1, rows) for rows in (setup.sizes[:-1] if gathered else ()))
             else:
-                for length in padded_lengths(lengths[0], lengths[2]):
-                    self._least_time(threads, self._of_length(length), 0.0)
-                usual = self._of_length(lengths[1])
-            return self.setup.batches_at_once * most / self._least_time(threads, usual, _WARM_SECONDS)
+                least, middle, longest = setup.workload.lengths
+                usual = self._of_length(middle, most)
+                lengths = padded_lengths(least, longest, LONG_STEP if gathered else STEP)
+                counts = setup.sizes if gathered else (most,)
+                others = (self._of_length(length, rows) for rows in counts for length in lengths)
+            for feeds in others:
+                self._least_time(threads, feeds, 0.0)
+            return setup.batches_at_once * most / self._least_time(threads, usual, _WARM_SECONDS)
 
-    def _of_length(self, length: int) -> Mapping[str, Array]:
+    def _of_length(self, length: int, rows: int) -> Mapping[str, Array]:
         """A batch that is as long, of the first sample's beginning."""
-        rows = {name: array[:, :length] for name, array in self.library[0].items()}
-        return joined_by_length([rows], self.setup.rows, length, self.system.host_array)
+        sample = {name: array[:, :length] for name, array in self.library[0].items()}
+        return joined_by_length([sample], rows, length, self.system.host_array)
 
     def _least_time(self, threads: ThreadPoolExecutor, feeds: Mapping[str, Array], seconds: float) -> float:
         """Of a batch, while others run beside it; the first runs do not count where there is time for more."""
@@ -167,10 +178,12 @@ class Session:
 
     def _driver(self, complete: Complete) -> Driver:
         setup = self.setup
+        lengths = setup.workload.lengths
         if setup.is_gathered:
-            return GatheredQueries(self.library, self.system, complete, self._signature, setup.rows, setup.delay)
-        if setup.workload.lengths is not None:
-            return QueriesByLength(self.library, self.system, complete, setup.rows, setup.workload.lengths[2])
+            gathered = self.library, self.system, complete, self._signature, setup.sizes, setup.delay
+            return GatheredQueries(*gathered) if lengths is None else GatheredByLength(*gathered, lengths[2])
+        if lengths is not None:
+            return QueriesByLength(self.library, self.system, complete, setup.rows, lengths[2])
         return WholeQueries(self.library, self.system, complete, setup.rows, is_fixed=True)
 
     def close(self) -> None:

@@ -26,6 +26,10 @@ class Limits:
     """The greatest length of dimensions by name, where no profile says it: {"h": 1024}."""
     timeout: float | None = None
     """Seconds that a request has where it does not say so itself."""
+    batch_sizes: tuple[int, ...] = ()
+    """The rows that a batch may have: one of fewer is padded to the next of these. Without any a batch has the rows
+    that came, and each number of rows that is new has to be prepared: on a GPU that is a graph of all launches.
+    """
 
     def __post_init__(self) -> None:
         least = {"max_batch": 1, "delay_ms": 0, "max_queue": 1, "max_queue_mb": 0, "max_request_mb": 0, "timeout": 0}
@@ -33,6 +37,11 @@ class Limits:
             value = getattr(self, name)
             if value is not None and not smallest <= value < float("inf"):
                 raise InvalidInputError(f"{name} is {value!r}; expected a number from {smallest} on")
+        for size in self.batch_sizes:
+            if not 1 <= size <= self.max_batch:
+                raise InvalidInputError(
+                    f"batch_sizes has {size!r}; expected numbers from 1 to max_batch, which is {self.max_batch}"
+                )
         for name, value in self.lengths.items():
             if value < 1:
                 raise InvalidInputError(f"the limit of dimension {name!r} is {value!r}; expected a number from 1 on")

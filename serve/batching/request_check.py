@@ -87,8 +87,12 @@ class RequestCheck:
         return min(self._lengths[self._symbol], max((high for _, high in allowed), default=self._limits.max_batch))
 
     def padded_rows(self, rows: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
-        """The rows that a batch of so many has to be padded to, so that a profile covers it."""
-        if self._symbol is None or not self._profiles:
+        """The rows that a batch of so many has to be padded to: the next size that there is, which a profile covers."""
+        if self._symbol is None:
+            return rows
+        most = self.most_rows(shapes)
+        rows = min((size for size in self._limits.batch_sizes if rows <= size <= most), default=rows)
+        if not self._profiles:
             return rows
         allowed = [_range_of_rows(profile) for profile in self._profiles if _covers_but_rows(profile, shapes)]
         if any(low <= rows <= high for low, high in allowed):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mlperf.driver import GatheredQueries, QueriesByLength, WholeQueries, answers
+from mlperf.driver import GatheredByLength, GatheredQueries, QueriesByLength, WholeQueries, answers
 from mlperf.samples import SampleLibrary
 from mlperf_doubling import FAILING, Doubling, sample
 
@@ -107,7 +107,7 @@ def test_a_small_query_is_run_by_who_asks() -> None:
 @pytest.mark.parametrize("runs_at_once", [1, 2])
 def test_queries_are_gathered_into_batches(runs_at_once: int) -> None:
     system, answered = Doubling(runs_at_once), Answered(64)
-    driver = GatheredQueries(library(system, 8), system, answered, SIGNATURE, 8, 0.05)
+    driver = GatheredQueries(library(system, 8), system, answered, SIGNATURE, range(1, 9), 0.05)
     for number in range(64):
         driver.issue([number], [number % 8])
     assert answered.wait() == {number: [2.0 * (number % 8)] * 3 for number in range(64)}
@@ -117,9 +117,27 @@ def test_queries_are_gathered_into_batches(runs_at_once: int) -> None:
     assert len(system.sizes) < 64
 
 
+def test_gathered_samples_have_lengths_of_few_steps() -> None:
+    lengths = [5, 60, 70, 33]
+    system, answered = DoublingLengths(), Answered(4)
+    samples = SampleLibrary(lambda k: {"x": np.full(lengths[k], k + 1, np.float32)}, 4, system.host_array)
+    samples.load(range(4))
+    signature = Signature(
+        "doubling",
+        (TensorDescription("x", "float32", ("batch", "length")),),
+        (TensorDescription("y", "float32", ("batch", "length")),),
+    )
+    driver = GatheredByLength(samples, system, answered, signature, [1, 4], 0.05, 200)
+    for number in range(4):
+        driver.issue([number], [number])
+    driver.close()
+    assert answered.found == {k: [2.0 * (k + 1)] * lengths[k] for k in range(4)}
+    assert sorted(system.shapes) == [(1, 128), (4, 64)]
+
+
 def test_a_batch_waits_no_longer_than_the_delay() -> None:
     system, answered = Doubling(), Answered(1)
-    driver = GatheredQueries(library(system, 1), system, answered, SIGNATURE, 8, 0.01)
+    driver = GatheredQueries(library(system, 1), system, answered, SIGNATURE, range(1, 9), 0.01)
     driver.issue([5], [0])
     assert answered.wait() == {5: [0.0] * 3}
     driver.close()
@@ -130,7 +148,7 @@ def test_a_batch_that_fails_is_answered_with_nothing_and_told(gathers: bool) -> 
     system, answered = Doubling(failing=2.0), Answered(3)
     samples = library(system, 3)
     driver = (
-        GatheredQueries(samples, system, answered, SIGNATURE, 1, 0.0)
+        GatheredQueries(samples, system, answered, SIGNATURE, [1], 0.0)
         if gathers
         else WholeQueries(samples, system, answered, 1, True)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -21,6 +21,7 @@ from mlirt.runtime.profile_ranges import ShapeRange
 from mlirt.serve.batching.batcher import Batcher
 from mlirt.serve.batching.engine_batcher import engine_batcher
 from mlirt.serve.batching.limits import Limits
+from mlirt.serve.batching.request import Answer
 from mlirt.serve.batching.signature import Signature, signature_from_record
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -102,6 +103,40 @@ def test_batches_have_no_more_rows_than_allowed(gate: Gate) -> None:
         gate.open.set()
         assert [answer.result(10)["y"].shape for answer in answers] == [(3, 3)] * 3
     assert [len(batch) for batch in gate.batches] == [1, 3, 3, 3]
+
+
+@pytest.mark.parametrize(("count", "rows_of_batch"), [(1, 2), (2, 2), (3, 5), (5, 5), (6, 6)])
+def test_batches_are_padded_to_the_sizes_that_there_are(gate: Gate, count: int, rows_of_batch: int) -> None:
+    gate.open.set()
+    with Batcher(gate, DOUBLED, Limits(max_batch=8, batch_sizes=(2, 5)), batch=True) as batcher:
+        answer = batcher.submit(rows(4, count))
+        np.testing.assert_array_equal(answer.result()["y"], np.full((count, 3), 8, np.float32))
+    assert [len(batch) for batch in gate.batches] == [rows_of_batch]
+
+
+def test_sizes_of_batches_are_possible_ones() -> None:
+    with pytest.raises(InvalidInputError, match=r"batch_sizes has 9; expected numbers from 1 to max_batch, which is 8"):
+        Limits(max_batch=8, batch_sizes=(1, 9))
+
+
+def test_answers_of_a_batch_are_told_together(gate: Gate) -> None:
+    told: list[list[tuple[object, object]]] = []
+
+    def answered(answers: Sequence[Answer]) -> None:
+        told.append([(answer.tag, answer.exception() or answer.result()["y"][0, 0]) for answer in answers])
+
+    with Batcher(gate, DOUBLED, Limits(max_batch=8), batch=True, answered=answered) as batcher:
+        batcher.submit(rows(0))
+        assert gate.entered.wait(10)
+        batcher.submit_all([rows(1), rows(2)], tags=["a", "b"])
+        gate.open.set()
+    assert told == [[(None, 0)], [("a", 2), ("b", 4)]]
+    with Batcher(gate, DOUBLED, Limits(max_batch=8), batch=True, answered=answered) as batcher:
+        batcher.submit_all([rows(13), rows(3)], tags=["refused", "right"])
+    outcomes = [one for batch in told[2:] for one in batch]
+    assert [tag for tag, _ in outcomes] == ["refused", "right"]
+    assert isinstance(outcomes[0][1], InvalidInputError)
+    assert outcomes[1][1] == 6
 
 
 def test_requests_of_different_shapes_are_not_joined(gate: Gate) -> None:
