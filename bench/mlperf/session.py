@@ -113,7 +113,8 @@ class Session:
     def _warm(self) -> float:
         """Run each size of a batch: what engines prepare and try in the first runs is done before the clock starts.
 
-        As many batches at once as there may be, since each has memory of its own, which is slow at its first touch.
+        As many batches at once as there may be, since each has memory of its own, which is slow at its first touch. The
+        largest come first: what was prepared in memory that is outgrown has to be prepared again.
         """
         self.library.load([0])
         setup = self.setup
@@ -121,12 +122,12 @@ class Session:
         with ThreadPoolExecutor(setup.batches_at_once) as threads:
             if setup.workload.lengths is None:
                 usual = joined([self.library[0]], 1, most)
-                others = (joined([self.library[0]], 1, rows) for rows in (setup.sizes[:-1] if gathered else ()))
+                others = (joined([self.library[0]], 1, rows) for rows in (setup.sizes[::-1] if gathered else ()))
             else:
                 least, middle, longest = setup.workload.lengths
                 usual = self._of_length(middle, most)
-                lengths = padded_lengths(least, longest, LONG_STEP if gathered else STEP)
-                counts = setup.sizes if gathered else (most,)
+                lengths = padded_lengths(least, longest, LONG_STEP if gathered else STEP)[::-1]
+                counts = setup.sizes[::-1] if gathered else (most,)
                 others = (self._of_length(length, rows) for rows in counts for length in lengths)
             for feeds in others:
                 self._least_time(threads, feeds, 0.0)
