@@ -26,7 +26,7 @@ from mlperf.workloads import Array, Workload
 
 _WARM_RUNS, _WARM_SECONDS = 30, 3.0
 _MIN_BATCHES = 4
-_FEW, _STEP = (1, 2, 4, 8, 16, 32), 32
+_SMALL_SIZES, _STEP = (1, 2, 4, 8, 16, 32), 32
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Setup:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of rows that gathered batches have: a GPU has a graph for each of them, a processor takes any."""
-        few = [size for size in _FEW if size < self.batch]
-        more = range(_FEW[-1] + _STEP, self.batch, _STEP)
+        few = [size for size in _SMALL_SIZES if size < self.batch]
+        more = range(_SMALL_SIZES[-1] + _STEP, self.batch, _STEP)
         return (*few, *more, self.batch) if self.device == "cuda" else tuple(range(1, self.batch + 1))
 
     @property

@@ -141,11 +141,10 @@ def _part(m: Match, whole: MatmulOp, start: int, width: int) -> MatmulOp:
 def _sliced(m: Match, value: SSAValue, axis: int, start: int, width: int) -> SSAValue:
     import numpy as np
 
-    array, constant = m.array(value), value.owner
+    constant = value.owner
     assert isinstance(constant, ConstantOp)
-    return m.constant(
-        np.ascontiguousarray(array.take(range(start, start + width), axis)), f"columns {start}", value.owner
-    )
+    part = m.array(value).take(range(start, start + width), axis)
+    return m.constant(np.ascontiguousarray(part), f"columns {start}", constant)
 
 
 def _read_parts(m: Match, reader: PointwiseOp, whole: SSAValue, parts: Mapping[int, SSAValue]) -> None:
