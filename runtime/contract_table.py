@@ -139,21 +139,22 @@ class ContractTable:
         self._bits.append(bits)
         return len(self._values) - 1
 
-    def terms(self, contract: Contract, given: Mapping[int, int]) -> Terms:
-        """What a contract says of launches whose integer arguments are the numbers `given`, by place, and grid is 1.
+    def terms(self, contract: Contract, given: Mapping[int, int], grid: Sequence[int] = ()) -> Terms:
+        """What a contract says of launches whose integer arguments are the numbers `given`, by place, and whose grid is
+        `grid`, or 1 without it.
 
         NotTabledError where it holds for none of them, or its numbers may become very large; nothing is added then.
         """
         values, code, formulas = len(self._values), len(self._code), len(self._formulas)
         try:
-            return self._terms(contract, given)
+            return self._terms(contract, given, grid)
         except NotTabledError:
             del self._code[code:], self._formulas[formulas:]
             del self._values[values:], self._is_constant[values:], self._bits[values:]
             self._numbers = {key: number for key, number in self._numbers.items() if number < values}
             raise
 
-    def _terms(self, contract: Contract, given: Mapping[int, int]) -> Terms:
+    def _terms(self, contract: Contract, given: Mapping[int, int], grid: Sequence[int]) -> Terms:
         natural = [
             number
             for place, number in given.items()
@@ -162,7 +163,7 @@ class ContractTable:
         for place, value in contract.constants.items():
             low = self.apply("+", given[place], self.constant(-value))
             natural += [low, self.apply("*", low, self.constant(-1))]
-        numbers = self._instructions(contract, given)
+        numbers = self._instructions(contract, given, grid)
         for number, *guards in contract.conditions:
             natural.append(self.apply("if", self._guard(numbers, guards), numbers[number], self.naught))
         touched: list[Touched] = []
@@ -177,7 +178,7 @@ class ContractTable:
             raise NotTabledError("it holds for no shapes")
         return Terms(frozenset(number for number, value in values.items() if value is None), tuple(touched))
 
-    def _instructions(self, contract: Contract, given: Mapping[int, int]) -> list[int]:
+    def _instructions(self, contract: Contract, given: Mapping[int, int], grid: Sequence[int]) -> list[int]:
         numbers: list[int] = []
         for operation, a, b, c in contract.numbers:
             if operation == "const":
@@ -185,7 +186,7 @@ class ContractTable:
             elif operation == "arg":
                 number = given[a]
             elif operation == "grid":
-                number = self.constant(1)
+                number = grid[a] if grid else self.constant(1)
             else:
                 number = self.apply(operation, numbers[a], numbers[b], numbers[c] if operation == "if" else 0)
             numbers.append(number)

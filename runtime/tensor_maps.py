@@ -89,6 +89,16 @@ class MapLayout:
         return sum((size - 1) * step for size, step in zip(self.sizes, self.steps, strict=True)) + width
 
 
+def driver_element(layout: MapLayout) -> int:
+    """The number that the driver has for the elements."""
+    return _TF32 if layout.tf32 else _ELEMENTS[layout.element]
+
+
+def driver_swizzle(layout: MapLayout) -> int:
+    """The number that it has for the permutation in shared memory."""
+    return _SWIZZLES[layout.swizzle]
+
+
 def encode(library: Any, layout: MapLayout, address: int) -> tuple[str, int, EncodedMap]:
     """The call, its status and the map of a tensor at a device address."""
     memory = (ctypes.c_uint8 * (ctypes.sizeof(EncodedMap) + _ALIGNMENT))()
@@ -96,9 +106,8 @@ def encode(library: Any, layout: MapLayout, address: int) -> tuple[str, int, Enc
     rank = len(layout.sizes)
     sizes = _numbers(c_uint64, layout.sizes)
     steps = _numbers(c_uint64, layout.steps[:-1])
-    element = _TF32 if layout.tf32 else _ELEMENTS[layout.element]
-    head = [ctypes.byref(encoded), element, rank, address, sizes, steps]
-    tail = [0, _SWIZZLES[layout.swizzle], _L2_256_BYTES, 0]
+    head = [ctypes.byref(encoded), driver_element(layout), rank, address, sizes, steps]
+    tail = [0, driver_swizzle(layout), _L2_256_BYTES, 0]
     if layout.stride:
         pixels, channels = layout.box
         corners = [_numbers(c_int, layout.lower), _numbers(c_int, layout.upper)]

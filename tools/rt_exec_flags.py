@@ -114,7 +114,11 @@ def _add_plan(add: Add) -> None:
         metavar="DIR",
         help="write a model repository for Triton Inference Server",
     )
-    add("--exportC", metavar="DIR", help="write the engine as a C library: net.h, libnet.so, net.o, an example")
+    add(
+        "--exportC",
+        metavar="DIR",
+        help="write the engine, for processors or CUDA devices, as a C library: net.h, libnet.so, net.o, an example",
+    )
     add("--loadEngine", metavar="FILE", help="read a plan in place of building")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlirt.runtime.code_image import BLOCK_ALIGNMENT, DETOUR_BYTES, CodeImage
 from mlirt.systems import DARWIN, LINUX, WINDOWS
@@ -82,6 +82,9 @@ SYSTEM_FILES: Mapping[str, SystemFiles] = {
         hides="",
     ),
 }
+
+CUDA_FILES = replace(SYSTEM_FILES[LINUX], libraries=("-ldl", "-lpthread"), architectures=())
+"""Of a library for CUDA devices, whose host may be any processor under Linux."""
 
 
 def weights_source(files: SystemFiles, name: str, align: int) -> str:

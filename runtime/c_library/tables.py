@@ -13,7 +13,7 @@ from mlirt.runtime.contract_table import Terms
 from mlirt.runtime.data_types import numpy_dtype
 from mlirt.runtime.expressions import Expression, to_text
 from mlirt.runtime.launch_words import bits_of
-from mlirt.runtime.manifest import BufferArgument, FloatArgument, IntArgument, Manifest, Tensor
+from mlirt.runtime.manifest import BufferArgument, FloatArgument, IntArgument, Manifest, MapArgument, Tensor
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import certain
 from mlirt.systems import architecture_of
@@ -38,7 +38,7 @@ class Tables:
         self._formulas = self._plan.table
         self._program = FlatProgram(manifest, self._formulas)
         self._add_formulas()
-        contracts = LaunchContracts(manifest, self._formulas)
+        contracts = self._contracts()
         self._terms = contracts.of_launches
         self._numbers = NumberCode(self._formulas, contracts.table)
         self._fields: dict[str, str] = {}
@@ -60,6 +60,9 @@ class Tables:
                 elif isinstance(argument, BufferArgument):
                     add(argument.offset)
                     add(0 if argument.extent is None else argument.extent)
+
+    def _contracts(self) -> LaunchContracts:
+        return LaunchContracts(self._manifest, self._formulas)
 
     def source(self) -> str:
         """The C source."""
@@ -216,7 +219,8 @@ class Tables:
             first, terms = len(arguments), self._terms[number]
             arguments += [self._argument(one, kind) for one, kind in zip(launch.args, kernel.args, strict=True)]
             flags = int(launch.no_barrier) + 2 * int(launch.serial)
-            own = [one.buffer for k in sorted(kernel.written) if isinstance(one := launch.args[k], BufferArgument)]
+            pointers = BufferArgument, MapArgument
+            own = [one.buffer for k in sorted(kernel.written) if isinstance(one := launch.args[k], pointers)]
             of_borders = writers.get(number, [])
             places = parameters, parameters + _lines(len(launch.args))
             head = launch.kernel, flags, places[0], first, len(launch.args)

@@ -18,9 +18,9 @@ _OF_SYSTEMS = {WINDOWS: ("x86_64-w64-mingw32-gcc",)}
 _SHOWN = 300  # characters of what a tool says
 
 
-def compiler(architecture: str, system: str = LINUX) -> list[str]:
-    """The command of a C compiler for an architecture such as "x86_64" and an operating system; raises UnsupportedError
-    where there is none.
+def compiler(architecture: str | None, system: str = LINUX) -> list[str]:
+    """The command of a C compiler for an architecture such as "x86_64" (None: any) and an operating system; raises
+    UnsupportedError where there is none.
     """
     named = shlex.split(os.environ.get("CC", ""))
     usual = _OF_SYSTEMS.get(system, ()) + _COMPILERS
@@ -32,10 +32,11 @@ def compiler(architecture: str, system: str = LINUX) -> list[str]:
             "name one in CC"
         )
     machine = run([*found, "-dumpmachine"], Path.cwd()).strip()
-    if architecture_of(machine) != architecture or _system_of_compiler(machine) != system:
+    is_other = architecture is not None and architecture_of(machine) != architecture
+    if is_other or _system_of_compiler(machine) != system:
+        wanted = f"{architecture or 'any processor'} under {system}"
         raise UnsupportedError(
-            f"the C compiler {found[0]} is for {machine}, the plan for {architecture} under {system}: name another one "
-            "in CC"
+            f"the C compiler {found[0]} is for {machine}, the plan for {wanted}: name another one in CC"
         )
     return found
 

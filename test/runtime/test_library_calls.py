@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from fake_driver import FakeDriver
 from lowered_network import parse_module
 
 from mlirt.builder.plan_writer.manifest import manifest_of
-from mlirt.errors import PlanError
+from mlirt.errors import PlanError, UnsupportedError
 from mlirt.passes.pipeline import run_passes
 from mlirt.runtime import cublas_lt, cudnn, shared_libraries
+from mlirt.runtime.c_library.export import export_c
 from mlirt.runtime.context import ExecutionContext
 from mlirt.runtime.cuda import CudaDevice
 from mlirt.runtime.plan_file import Plan, make_plan
@@ -60,6 +62,11 @@ def test_a_library_computes_launches_in_the_captured_graph() -> None:
     assert sum(driver.replays.values()) == 3
     assert len(driver.products.asked) == 2  # once for each shape
     assert driver.launches == []
+
+
+def test_a_c_library_makes_no_such_call(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="are calls of cublas_lt, which a C library does not make"):
+        export_c(plan_of(), tmp_path)
 
 
 def test_an_empty_product_is_not_asked_for() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ class CProgram:
     engine: EngineLike
     folder: Path
     file: Path = field(init=False)
+    threads: int = field(init=False, default=1)
+    """Of runs that fail; of a device its number."""
+    settings: Mapping[str, str] = field(init=False, default_factory=dict[str, str])
+    """What is set in the environment of the programs that run, beside the test's own."""
 
     def __post_init__(self) -> None:
         export_c(self.engine, self.folder)
@@ -52,7 +57,7 @@ class CProgram:
         """
         command = self.command(feeds, threads, handles, runs)
         command[4] = str(keeps)
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        done = self.run(command)
         assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
         found: dict[str, Array] = {}
         for number, (line, tensor) in enumerate(zip(done.stdout.splitlines(), self.engine.outputs, strict=True)):
@@ -64,9 +69,14 @@ class CProgram:
 
     def error(self, feeds: Mapping[str, Array]) -> str:
         """The line of a run that fails."""
-        done = subprocess.run(self.command(feeds), cwd=self.folder, capture_output=True, text=True, check=False)
+        done = self.run(self.command(feeds, self.threads))
         assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
         return done.stdout.strip()
+
+    def run(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+        """Run a command in the folder, with the settings."""
+        environment = {**os.environ, **self.settings}
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
 
 def compiled(compiler: str, source: Path, program: Path, folder: Path, *options: str) -> None:

@@ -37,7 +37,7 @@ static void find_used_buffers(net_handle *h) {
   for (int32_t i = 0; i < net_plan.launch_count; i++) {
     const launch *l = &net_plan.launches[i];
     for (int32_t k = 0; k < l->arguments && !h->is_never_run[i]; k++)
-      if (net_plan.arguments[l->first_argument + k].kind == POINTER)
+      if (net_is_in_buffer(&net_plan.arguments[l->first_argument + k]))
         use(h, net_plan.arguments[l->first_argument + k].a);
   }
 }
@@ -143,7 +143,7 @@ net_status net_bind(net_handle *h) {
   for (size_t i = 0; i < sizeof steps / sizeof *steps && status == NET_OK; i++)
     status = steps[i](h);
   if (status == NET_OK) {
-    net_fill_table(h);
+    net_fill_arguments(h);
     h->is_bound = 1;
   }
   return status;

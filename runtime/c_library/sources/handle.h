@@ -1,19 +1,12 @@
-/* One handle: what shapes determine, the table that the plan's main object runs, memory, and threads. */
+/* One handle: what shapes determine, memory, and what it has for the target that the network runs on. */
 #ifndef NET_HANDLE_H
 #define NET_HANDLE_H
 
 #include "plan.h"
 #include "system.h"
+#include "target.h"
 
 #define NET_ERROR_BYTES 1024
-
-/* Threads that take part in a run besides the caller. */
-typedef struct pool pool;
-
-typedef struct {
-  const step *step; /* NULL of a jump that is taken always */
-  int32_t launch;   /* or -1 */
-} row_origin;
 
 /* A value that is kept from run to run, and memory for the next one. */
 typedef struct {
@@ -23,8 +16,7 @@ typedef struct {
 } kept_state;
 
 struct net_handle {
-  int32_t threads;
-  pool *pool;
+  net_target target;
   int64_t runs;
   int64_t *numbers;
   int64_t *lengths;   /* of all inputs, one after the other */
@@ -44,13 +36,6 @@ struct net_handle {
   unsigned char *arena;
   int64_t arena_bytes, arena_held;
   unsigned char **bases; /* of each buffer that owns its bytes */
-  int64_t *parameters;
-  int64_t *table;
-  row_origin *rows;
-  int64_t row_count;
-  int needs_one; /* whether other threads would have nothing to do */
-  unsigned char **own; /* inputs, outputs, and output buffers that views of are outputs, where they lie in the handle */
-  int64_t *own_held;
   const void **found; /* where each output of the last run is */
   const void **given; /* where the inputs of a run are, and `wanted` where its outputs shall be */
   void **wanted;
@@ -79,13 +64,11 @@ int net_is_violated(const net_handle *h, const requirement *one);
 net_status net_bind(net_handle *h);
 
 /* launches.c */
+int net_is_in_buffer(const argument *one);
 net_status net_bind_launches(net_handle *h);
 
 /* placement.c */
 net_status net_place(net_handle *h);
-
-/* table.c */
-void net_fill_table(net_handle *h);
 
 /* program.c */
 void net_find_never_run(net_handle *h);
@@ -96,13 +79,40 @@ net_status net_begin_states(net_handle *h);
 net_status net_place_states(net_handle *h);
 void net_keep_states(net_handle *h);
 
-/* workers.c */
-pool *net_start_pool(int32_t *threads);
-void net_stop_pool(pool *p);
-int64_t net_run_rows(net_handle *h);
-int32_t net_thread_count(int wanted);
+/* What each target has of its own, in the folders cpu/ and cuda/. */
 
-/* processor.c */
-net_status net_check_processor(char *error, size_t room);
+/* Makes the handle's part: `which` is the caller's number of threads, or of a device. The text of an error is the handle's. */
+net_status net_open(net_handle *h, int which);
+void net_close(net_handle *h);
+
+/* Around calls of a handle that use its memory. */
+net_status net_enter(net_handle *h);
+void net_leave(net_handle *h);
+
+/* Memory for a state, of which `*memory` has `*held` bytes; what it held before is not kept. */
+net_status net_hold(net_handle *h, unsigned char **memory, int64_t *held, int64_t bytes, const tensor *t);
+/* Writes its first value: bytes of the weights from a place on, or zeros where that is -1. */
+net_status net_write_state(net_handle *h, unsigned char *memory, int64_t begins, int64_t bytes);
+
+/* Where a map begins in the buffer that owns its bytes; 0 where it makes no sense. */
+int net_bind_map(net_handle *h, const argument *one, int idle, int64_t *place);
+/* The blocks of a launch, where the target has them; a launch without any is idle. */
+net_status net_bind_grid(net_handle *h, int32_t number);
+/* Whether launches that write nothing are run. */
+int net_runs_idle(void);
+
+/* Places buffers that launches side by side may use, where the target has such launches. */
+net_status net_place_side_by_side(net_handle *h);
+/* Room for the arena, with its borders; what it held before is not kept. */
+net_status net_hold_arena(net_handle *h);
+/* All is bound: what launches are passed may be written down. */
+void net_fill_arguments(net_handle *h);
+
+/* Lets kernels find the arrays `given` and `wanted`. */
+net_status net_place_arrays(net_handle *h);
+/* Runs the steps: to the end, or to the one that `stopped` names, and for a size by a place `word`, what it found there. */
+net_status net_run_steps(net_handle *h, const step **stopped, int64_t *word);
+/* Brings outputs where they belong, and notes where each is `found`. */
+net_status net_fetch(net_handle *h);
 
 #endif

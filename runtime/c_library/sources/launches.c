@@ -29,12 +29,18 @@ static int fits(const net_handle *h, const argument *one) {
   return one->kind != WHOLE || value != NET_NONE;
 }
 
+int net_is_in_buffer(const argument *one) { return one->kind == POINTER || one->kind == MAP; }
+
+static int is_bound(net_handle *h, const argument *one, int idle, int64_t *place) {
+  if (one->kind == POINTER)
+    return bind_pointer(h, one, idle, place);
+  return one->kind == MAP ? net_bind_map(h, one, idle, place) : fits(h, one);
+}
+
 static net_status bind_arguments(net_handle *h, const launch *l) {
   for (int32_t k = 0; k < l->arguments; k++) {
     int32_t i = l->first_argument + k;
-    const argument *one = &net_plan.arguments[i];
-    int ok = one->kind == POINTER ? bind_pointer(h, one, h->is_idle[l - net_plan.launches], &h->pointed[i]) : fits(h, one);
-    if (!ok)
+    if (!is_bound(h, &net_plan.arguments[i], h->is_idle[l - net_plan.launches], &h->pointed[i]))
       return net_fail(h, NET_WRONG_SHAPE, "the network has no meaning for these shapes: layer %s: argument %d", l->layer,
                       (int)k);
   }
@@ -81,9 +87,13 @@ net_status net_bind_launches(net_handle *h) {
     h->is_idle[i] = (uint8_t)is_idle(h, l);
     if (h->is_never_run[i])
       continue;
-    net_status status = bind_arguments(h, l);
+    net_status status = net_bind_grid(h, i);
+    if (status == NET_OK)
+      status = bind_arguments(h, l);
     if (status != NET_OK)
       return status;
+    if (h->is_idle[i] && !net_runs_idle())
+      continue;
     h->has_fault[i] = (uint8_t)!is_within_buffers(h, l);
     if (h->has_fault[i] && l->is_certain)
       return net_fail(h, NET_WRONG_SHAPE,

@@ -33,7 +33,6 @@ EXPORT const net_tensor *net_output(int number) {
 
 static int allocate(net_handle *h) {
   size_t buffers = (size_t)net_plan.buffer_count, launches = (size_t)net_plan.launch_count, arguments = 0, dims = 0;
-  size_t rows = 2 * (size_t)net_plan.step_count + 1, tensors = (size_t)(net_plan.input_count + 2 * net_plan.output_count);
   for (int32_t i = 0; i < net_plan.launch_count; i++)
     arguments += (size_t)net_plan.launches[i].arguments;
   for (int32_t i = 0; i < net_plan.input_count; i++)
@@ -41,7 +40,6 @@ static int allocate(net_handle *h) {
   size_t output_dims = 0;
   for (int32_t i = 0; i < net_plan.output_count; i++)
     output_dims += (size_t)net_plan.outputs[i].known.rank;
-  size_t words = (size_t)net_plan.parameter_count + 1 + 2 * rows;
   return (h->numbers = net_zeros((size_t)net_plan.number_count, sizeof *h->numbers)) &&
          (h->lengths = net_zeros(dims, sizeof *h->lengths)) &&
          (h->first_dim = net_zeros((size_t)net_plan.input_count, sizeof *h->first_dim)) &&
@@ -54,9 +52,6 @@ static int allocate(net_handle *h) {
          (h->is_never_run = net_zeros(launches, 1)) && (h->is_idle = net_zeros(launches, 1)) &&
          (h->has_fault = net_zeros(launches, 1)) && (h->pointed = net_zeros(arguments, sizeof *h->pointed)) &&
          (h->borders = net_zeros(5 * (size_t)net_plan.border_count, sizeof *h->borders)) &&
-         (h->parameters = net_aligned(words * sizeof *h->parameters)) &&
-         (h->table = net_aligned(3 * rows * sizeof *h->table)) && (h->rows = net_zeros(rows, sizeof *h->rows)) &&
-         (h->own = net_zeros(tensors, sizeof *h->own)) && (h->own_held = net_zeros(tensors, sizeof *h->own_held)) &&
          (h->found = net_zeros((size_t)net_plan.output_count, sizeof *h->found)) &&
          (h->given = net_zeros((size_t)net_plan.input_count, sizeof *h->given)) &&
          (h->wanted = net_zeros((size_t)net_plan.output_count, sizeof *h->wanted)) &&
@@ -79,39 +74,27 @@ static void begin(net_handle *h) {
   }
   for (int32_t i = 0; i < net_plan.size_count; i++)
     h->size_values[i] = 1;
-  for (int32_t i = 0; i < net_plan.buffer_count; i++)
-    if (net_plan.buffers[i].kind == WEIGHT && net_plan.buffers[i].view_of < 0)
-      h->bases[i] = (unsigned char *)(uintptr_t)(net_weights + net_plan.buffers[i].weight);
 }
 
-/* Into how many parts the main object cuts a launch at most. */
-static int64_t most_parts(int32_t threads) { return threads == 1 ? 1 : threads <= 16 ? 2 * threads : threads; }
-
-EXPORT net_status net_create(net_handle **handle, int threads) {
+EXPORT net_status net_create(net_handle **handle, int which) {
   creation_error[0] = 0;
-  if (!handle || threads < 0) {
-    snprintf(creation_error, sizeof creation_error, "net_create needs a place for the handle, and 0 or more threads");
+  if (!handle) {
+    snprintf(creation_error, sizeof creation_error, "net_create needs a place for the handle");
     return NET_INVALID_ARGUMENT;
   }
   *handle = NULL;
-  net_status status = net_check_processor(creation_error, sizeof creation_error);
-  if (status != NET_OK)
-    return status;
+  net_status status = NET_OUT_OF_MEMORY;
   net_handle *h = net_zeros(1, sizeof *h);
-  int is_made = h && allocate(h);
-  if (is_made) {
-    h->threads = net_thread_count(threads);
-    h->pool = h->threads > 1 ? net_start_pool(&h->threads) : NULL;
-    is_made = h->threads == 1 || h->pool;
+  snprintf(creation_error, sizeof creation_error, "there is no memory for a handle");
+  if (h && allocate(h)) {
+    begin(h);
+    status = net_open(h, which);
+    snprintf(creation_error, sizeof creation_error, "%s", h->error);
   }
-  if (!is_made) {
+  if (status != NET_OK) {
     net_destroy(h);
-    snprintf(creation_error, sizeof creation_error, "there is no memory for a handle");
-    return NET_OUT_OF_MEMORY;
+    return status;
   }
-  begin(h);
-  if (net_plan.parts >= 0)
-    h->numbers[net_plan.parts] = most_parts(h->threads);
   *handle = h;
   return NET_OK;
 }
@@ -119,18 +102,11 @@ EXPORT net_status net_create(net_handle **handle, int threads) {
 EXPORT void net_destroy(net_handle *h) {
   if (!h)
     return;
-  net_stop_pool(h->pool);
-  for (int32_t i = 0; h->own && i < net_plan.input_count + 2 * net_plan.output_count; i++)
-    net_free(h->own[i]);
-  for (int32_t k = 0; h->states && k < net_plan.state_count; k++) {
-    net_free(h->states[k].now);
-    net_free(h->states[k].next);
-  }
-  void *memory[] = {h->numbers,      h->lengths,      h->first_dim, h->is_set,  h->size_values, h->bound_sizes,
-                    h->sizes,        h->starts,       h->offsets,   h->is_used, h->bases,       h->is_rewritten,
-                    h->is_never_run, h->is_idle,      h->has_fault, h->pointed, h->borders,     h->parameters,
-                    h->table,        h->rows,         h->own,       h->own_held, h->found,      h->arena,
-                    h->given,        h->wanted,       h->states,    h->last_lengths};
+  net_close(h);
+  void *memory[] = {h->numbers,  h->lengths,      h->first_dim,    h->is_set,  h->size_values, h->bound_sizes,
+                    h->sizes,    h->starts,       h->offsets,      h->is_used, h->bases,       h->is_rewritten,
+                    h->is_idle,  h->is_never_run, h->has_fault,    h->pointed, h->borders,     h->found,
+                    h->given,    h->wanted,       h->last_lengths, h->states};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
     net_free(memory[i]);
   net_free(h);

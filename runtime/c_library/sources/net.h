@@ -1,4 +1,9 @@
+#if NET_FOR_CUDA
+/* A network as a library: made by mlirt from a plan for CUDA devices, and in need of nothing but the C library and NVIDIA's
+ * driver, which the first handle looks for.
+#else
 /* A network as a library: made by mlirt from a plan for processors, and in need of nothing but the C library.
+#endif
  *
  * A handle is used by one thread at a time; handles share nothing that is written, so each thread may have its own.
  * Functions that can fail return NET_OK or a code, and `net_error` says in words what is wrong.
@@ -20,7 +25,13 @@ typedef enum net_status {
   NET_UNMET_CONDITION = 3,  /* what a layer needs of the inputs does not hold */
   NET_OUT_OF_MEMORY = 4,
   NET_WRONG_PROCESSOR = 5, /* the processor lacks instructions that the library was made with */
+#if NET_FOR_CUDA
+  NET_NOT_YET = 6,         /* the shape of an output is known after a run only */
+  NET_NO_DEVICE = 7,       /* there is no driver, no device, or none that the library has code for */
+  NET_DEVICE_FAILED = 8    /* the driver refused a call, or a kernel failed */
+#else
   NET_NOT_YET = 6          /* the shape of an output is known after a run only */
+#endif
 } net_status;
 
 typedef enum net_type {
@@ -54,9 +65,15 @@ typedef struct net_tensor {
 
 typedef struct net_handle net_handle;
 
+#if NET_FOR_CUDA
+/* Makes a handle on a device, by its number; -1 for that of the context that is current, or else the first one. The first
+ * handle of a device loads code and weights, which all of them share. */
+net_status net_create(net_handle **handle, int device);
+#else
 /* Makes a handle. `threads`: those that a run uses, the caller's included; 0 for all processors that the process may
  * use, or MLIRT_NUM_THREADS. */
 net_status net_create(net_handle **handle, int threads);
+#endif
 
 /* Ends the handle's threads and frees its memory; NULL is fine. */
 void net_destroy(net_handle *handle);
@@ -86,10 +103,30 @@ net_status net_output_bytes(net_handle *handle, int number, size_t *bytes);
  */
 net_status net_run(net_handle *handle, const void *const *inputs, void *const *outputs);
 
+#if NET_FOR_CUDA
+/* As `net_run`, for arrays in memory of the device, without waiting: the run is queued on the handle's stream. A run that
+ * has to wait for what the device decides does so. Arrays that begin at multiples of 256 are read and written where they
+ * lie from the second run on them on; others are copied on the device. */
+net_status net_run_device(net_handle *handle, const void *const *inputs, void *const *outputs);
+
+/* The stream (a CUstream or cudaStream_t of the device's primary context) that runs are queued on, behind those before;
+ * NULL for the handle's own. It must not be captured, and must outlive its use here. */
+net_status net_set_stream(net_handle *handle, void *stream);
+void *net_stream(const net_handle *handle);
+
+/* Waits for all that is on the handle's stream. */
+net_status net_synchronize(net_handle *handle);
+
+#endif
 /* Lets the state begin anew, of networks that keep some from run to run. */
 void net_reset_state(net_handle *handle);
 
+#if NET_FOR_CUDA
+/* Where an output of the last run is: the caller's memory, or the handle's until the next call, on the device behind
+ * `net_run_device`. NULL before a run. */
+#else
 /* Where an output of the last run is: the caller's memory, or the handle's until the next call. NULL before a run. */
+#endif
 const void *net_output_data(const net_handle *handle, int number);
 
 #ifdef __cplusplus

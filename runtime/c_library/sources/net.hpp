@@ -20,8 +20,13 @@ class Error : public std::runtime_error {
 
 class Network {
  public:
+#if NET_FOR_CUDA
+  explicit Network(int device = -1) {
+    net_status status = net_create(&handle_, device);
+#else
   explicit Network(int threads = 0) {
     net_status status = net_create(&handle_, threads);
+#endif
     if (status != NET_OK) throw Error(status, net_error(nullptr));
   }
   ~Network() { net_destroy(handle_); }
@@ -49,14 +54,25 @@ class Network {
     return bytes;
   }
   void run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
-    if (inputs.size() != static_cast<std::size_t>(net_input_count()) ||
-        outputs.size() != static_cast<std::size_t>(net_output_count()))
-      throw Error(NET_INVALID_ARGUMENT, "run needs a pointer for each input and each output");
+    check_counts(inputs, outputs);
     check(net_run(handle_, inputs.data(), outputs.data()));
   }
+#if NET_FOR_CUDA
+  void run_device(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
+    check_counts(inputs, outputs);
+    check(net_run_device(handle_, inputs.data(), outputs.data()));
+  }
+  void set_stream(void* stream) { check(net_set_stream(handle_, stream)); }
+  void synchronize() { check(net_synchronize(handle_)); }
+#endif
   const void* output_data(int number) const { return net_output_data(handle_, number); }
 
  private:
+  void check_counts(const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
+    if (inputs.size() != static_cast<std::size_t>(net_input_count()) ||
+        outputs.size() != static_cast<std::size_t>(net_output_count()))
+      throw Error(NET_INVALID_ARGUMENT, "run needs a pointer for each input and each output");
+  }
   void check(net_status status) {
     if (status != NET_OK) throw Error(status, net_error(handle_));
   }

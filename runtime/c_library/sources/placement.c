@@ -132,28 +132,6 @@ static int can_share(void) {
   return 0;
 }
 
-/* Room for the arena; what it held before is not kept. */
-static net_status hold(net_handle *h) {
-  if (h->arena_bytes > h->arena_held) {
-    net_free(h->arena);
-    h->arena_held = 0;
-    h->arena = net_aligned((size_t)h->arena_bytes);
-    if (!h->arena)
-      return net_fail(h, NET_OUT_OF_MEMORY, "there is no memory for %lld bytes of the network's buffers",
-                      (long long)h->arena_bytes);
-    h->arena_held = h->arena_bytes;
-  }
-  for (int32_t i = 0; i < net_plan.buffer_count; i++) {
-    const buffer *b = &net_plan.buffers[i];
-    if (b->kind != ARENA || b->view_of >= 0)
-      continue;
-    h->bases[i] = h->sizes[i] ? h->arena + h->offsets[i] : h->arena;
-    if (b->halo >= 0 && !h->is_rewritten[i] && h->sizes[i])
-      memset(h->bases[i], b->fill, (size_t)h->sizes[i]);
-  }
-  return NET_OK;
-}
-
 net_status net_place(net_handle *h) {
   size_t count = (size_t)net_plan.buffer_count + 1;
   placed *memory = malloc(2 * count * sizeof *memory);
@@ -177,5 +155,6 @@ net_status net_place(net_handle *h) {
   }
   free(memory);
   free(shared);
-  return hold(h);
+  net_status status = net_place_side_by_side(h);
+  return status == NET_OK ? net_hold_arena(h) : status;
 }

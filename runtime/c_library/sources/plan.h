@@ -1,4 +1,4 @@
-/* The tables of one plan, which the exporter writes, and the functions of its object code. */
+/* The tables of one plan, which the exporter writes. */
 #ifndef NET_PLAN_H
 #define NET_PLAN_H
 
@@ -63,10 +63,11 @@ typedef struct {
   const char *layer, *fault, *formulas;
 } requirement;
 
-typedef enum { FIXED, WHOLE, NARROW, POINTER } argument_kind;
+typedef enum { FIXED, WHOLE, NARROW, POINTER, FIXED_NARROW, MAP } argument_kind;
 
-/* FIXED: the bits numbers[a]; WHOLE, NARROW: numbers[a], of 64 or 32 bits; POINTER: into buffer a, from byte numbers[b]
- * on, numbers[c] bytes. */
+/* FIXED, FIXED_NARROW: the bits numbers[a], 64 or 32; WHOLE, NARROW: numbers[a], of 64 or 32 bits; POINTER: into buffer a,
+ * from byte numbers[b] on, numbers[c] bytes; MAP, of CUDA devices: a tensor in buffer a from byte numbers[b] on, as the map
+ * c of the plan describes it. */
 typedef struct {
   int32_t kind, a, b, c;
 } argument;
@@ -172,14 +173,5 @@ typedef struct {
 
 extern const plan net_plan;
 extern const unsigned char net_weights[];
-
-/* The plan's main object: builder/spmd_main.py of mlirt describes the words that these read. */
-void mlirt_main(void);
-int64_t mlirt_run(void *control, void *table, int64_t rows, void *request);
-int64_t mlirt_alone(void *job);
-void mlirt_worker(void *control, int64_t tid);
-void mlirt_prepare(void *control, int64_t threads);
-void mlirt_spin(int64_t pauses);
-void mlirt_bordered(void *parameters, int64_t part, int64_t parts);
 
 #endif

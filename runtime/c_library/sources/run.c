@@ -1,4 +1,4 @@
-/* A run: arrays of the caller where kernels find them, the rows of the table, and sizes that only a run tells. */
+/* A run: shapes bound, arrays placed, steps run, and sizes that only a run tells; and the shapes of outputs. */
 #include "handle.h"
 
 #include <inttypes.h>
@@ -41,133 +41,12 @@ static net_status bind_guesses(net_handle *h, int32_t told) {
   return status;
 }
 
-/* Memory of the handle for a tensor: outputs behind inputs. NULL where there is none. */
-static unsigned char *own(net_handle *h, int32_t number, int64_t bytes) {
-  if (bytes > h->own_held[number] || !h->own[number]) {
-    net_free(h->own[number]);
-    h->own[number] = net_aligned((size_t)bytes);
-    h->own_held[number] = h->own[number] ? bytes : 0;
-  }
-  return h->own[number];
-}
-
-static net_status no_memory(net_handle *h, const tensor *t, int64_t bytes) {
-  return net_fail(h, NET_OUT_OF_MEMORY, "there is no memory for the %" PRId64 " bytes of '%s'", bytes, t->known.name);
-}
-
-static int overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes) {
-  uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
-  return first < second + (uintptr_t)b_bytes && second < first + (uintptr_t)a_bytes;
-}
-
-/* Lets kernels find a buffer at an address; 1 where that is another one than before. */
-static int point_at(net_handle *h, int32_t buffer, const void *address) {
-  unsigned char *before = h->bases[buffer];
-  h->bases[buffer] = (unsigned char *)(uintptr_t)address;
-  return before != h->bases[buffer];
-}
-
-static net_status place_inputs(net_handle *h, int *is_moved) {
-  for (int32_t i = 0; i < net_plan.input_count; i++) {
-    const tensor *t = &net_plan.inputs[i];
-    const void *given = h->given[i];
-    int64_t bytes = net_tensor_bytes(h, t);
-    if (!given && bytes)
-      return net_fail(h, NET_INVALID_ARGUMENT, "input '%s' is a null pointer", t->known.name);
-    if (!given || (uintptr_t)given % (uintptr_t)net_plan.buffers[t->buffer].align) {
-      unsigned char *copy = own(h, i, bytes);
-      if (!copy)
-        return no_memory(h, t, bytes);
-      if (bytes)
-        memcpy(copy, given, (size_t)bytes);
-      given = copy;
-    }
-    *is_moved |= point_at(h, t->buffer, given);
-  }
-  return NET_OK;
-}
-
-/* Whether an array of the caller may be written while kernels run: it shares no memory with another one. */
-static int is_apart(const net_handle *h, int32_t number, int64_t bytes) {
-  const void *one = h->wanted[number];
-  for (int32_t i = 0; i < net_plan.input_count; i++)
-    if (overlap(one, bytes, h->given[i], net_tensor_bytes(h, &net_plan.inputs[i])))
-      return 0;
-  for (int32_t i = 0; i < net_plan.output_count; i++)
-    if (i != number && h->wanted[i] && overlap(one, bytes, h->wanted[i], net_tensor_bytes(h, &net_plan.outputs[i])))
-      return 0;
-  return 1;
-}
-
-/* Whether kernels write an output where it is given: it is the first one of a buffer for it alone. */
-static int is_written_by_kernels(int32_t number) {
-  const tensor *t = &net_plan.outputs[number];
-  const buffer *b = &net_plan.buffers[t->buffer];
-  if (b->kind != OUTPUT || b->root != t->buffer)
-    return 0;
-  for (int32_t i = 0; i < number; i++)
-    if (net_plan.outputs[i].buffer == t->buffer)
-      return 0;
-  return 1;
-}
-
-/* Memory of the handle for output buffers that are no output themselves: views of them are. */
-static net_status place_loose(net_handle *h, int *is_moved) {
-  for (int32_t i = 0; i < net_plan.output_count; i++) {
-    int32_t root = net_plan.buffers[net_plan.outputs[i].buffer].root;
-    int is_bound = 0;
-    for (int32_t k = 0; k < net_plan.output_count; k++)
-      is_bound |= net_plan.outputs[k].buffer == root;
-    if (net_plan.buffers[root].kind != OUTPUT || is_bound)
-      continue;
-    int is_first = 1;
-    for (int32_t k = 0; k < i; k++)
-      is_first &= net_plan.buffers[net_plan.outputs[k].buffer].root != root;
-    if (!is_first)
-      continue;
-    unsigned char *memory = own(h, net_plan.input_count + net_plan.output_count + i, h->sizes[root]);
-    if (!memory)
-      return no_memory(h, &net_plan.outputs[i], h->sizes[root]);
-    *is_moved |= point_at(h, root, memory);
-  }
-  return NET_OK;
-}
-
-static net_status place_outputs(net_handle *h, int *is_moved) {
-  void *const *outputs = h->wanted;
-  for (int32_t i = 0; i < net_plan.output_count; i++) {
-    const tensor *t = &net_plan.outputs[i];
-    int64_t bytes = net_tensor_bytes(h, t);
-    int is_direct = is_written_by_kernels(i);
-    uintptr_t align = (uintptr_t)net_plan.buffers[t->buffer].align;
-    if (outputs[i] && is_direct && (uintptr_t)outputs[i] % align == 0 && is_apart(h, i, bytes)) {
-      *is_moved |= point_at(h, t->buffer, outputs[i]);
-      continue;
-    }
-    if (!is_direct && outputs[i])
-      continue;
-    unsigned char *memory = own(h, net_plan.input_count + i, bytes);
-    if (!memory)
-      return no_memory(h, t, bytes);
-    if (is_direct)
-      *is_moved |= point_at(h, t->buffer, memory);
-  }
-  return place_loose(h, is_moved);
-}
-
-/* Copies outputs that kernels have not written where they belong. */
+/* Notes what the run has made. */
 static void complete(net_handle *h) {
   int64_t *lengths = h->last_lengths;
-  for (int32_t i = 0; i < net_plan.output_count; i++) {
-    const tensor *t = &net_plan.outputs[i];
-    const unsigned char *from = h->bases[net_plan.buffers[t->buffer].root] + h->starts[t->buffer];
-    void *to = h->wanted[i] ? h->wanted[i] : h->own[net_plan.input_count + i];
-    if (to != from)
-      memmove(to, from, (size_t)net_tensor_bytes(h, t));
-    h->found[i] = to;
-    for (int32_t axis = 0; axis < t->known.rank; axis++)
-      *lengths++ = h->numbers[t->dims[axis]];
-  }
+  for (int32_t i = 0; i < net_plan.output_count; i++)
+    for (int32_t axis = 0; axis < net_plan.outputs[i].known.rank; axis++)
+      *lengths++ = h->numbers[net_plan.outputs[i].dims[axis]];
   net_keep_states(h);
   h->runs++;
   h->has_run = 1;
@@ -183,13 +62,9 @@ static net_status unmet(net_handle *h, const step *s) {
   return net_fail(h, NET_UNMET_CONDITION, "%s", s->message);
 }
 
-/* The size that a run has told: what it was taken for is wrong. */
-static net_status learn(net_handle *h, const step *s, int64_t row) {
-  int64_t value;
-  if (s->b >= 0)
-    memcpy(&value, (const void *)(uintptr_t)((int64_t *)(uintptr_t)h->table[3 * row + 1])[0], sizeof value);
-  else
-    value = h->numbers[s->c];
+/* The size that a run has told, by a word or by a formula: what it was taken for is wrong. */
+static net_status learn(net_handle *h, const step *s, int64_t word) {
+  int64_t value = s->b >= 0 ? word : h->numbers[s->c];
   if (value < 0)
     return net_fail(h, NET_UNMET_CONDITION, "the inputs give the size %s the value %" PRId64 "; a size is at least 0",
                     net_plan.size_names[s->a], value);
@@ -201,37 +76,34 @@ static net_status learn(net_handle *h, const step *s, int64_t row) {
 static net_status run_until_stable(net_handle *h) {
   int32_t told = -1;
   for (int64_t tries = 0; tries <= (int64_t)TRIES_PER_SIZE * net_plan.size_count; tries++) {
-    int is_moved = 0;
+    const step *stopped = NULL;
+    int64_t word = 0;
     net_status status = bind_guesses(h, told);
     if (status == NET_OK)
       status = net_place_states(h);
     if (status == NET_OK)
-      status = place_inputs(h, &is_moved);
+      status = net_place_arrays(h);
     if (status == NET_OK)
-      status = place_outputs(h, &is_moved);
+      status = net_run_steps(h, &stopped, &word);
+    if (status == NET_OK && !stopped)
+      status = net_fetch(h);
     if (status != NET_OK)
       return status;
-    if (is_moved)
-      net_fill_table(h);
-    int64_t stopped = net_run_rows(h);
-    if (stopped == 0) {
+    if (!stopped) {
       complete(h);
       return NET_OK;
     }
-    const step *s = h->rows[stopped - 1].step;
-    if (s->kind != SIZE_CHECK)
-      return unmet(h, s);
-    told = s->a;
-    status = learn(h, s, stopped - 1);
+    if (stopped->kind != SIZE_CHECK)
+      return unmet(h, stopped);
+    told = stopped->a;
+    status = learn(h, stopped, word);
     if (status != NET_OK)
       return status;
   }
   return net_fail(h, NET_UNMET_CONDITION, "the sizes of the run do not converge: one changes while the network runs");
 }
 
-EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const *outputs) {
-  if (!h)
-    return NET_INVALID_ARGUMENT;
+static net_status run(net_handle *h, const void *const *inputs, void *const *outputs) {
   if ((!inputs && net_plan.shown_input_count) || (!outputs && net_plan.shown_output_count))
     return net_fail(h, NET_INVALID_ARGUMENT, "net_run needs an array of pointers to inputs, and one to outputs");
   net_status status = check_set(h);
@@ -257,6 +129,15 @@ EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const 
   return status;
 }
 
+EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const *outputs) {
+  net_status status = h ? net_enter(h) : NET_INVALID_ARGUMENT;
+  if (status != NET_OK)
+    return status;
+  status = run(h, inputs, outputs);
+  net_leave(h);
+  return status;
+}
+
 /* Binds the shapes for a question about an output. */
 static net_status prepare(net_handle *h, int number) {
   if (number < 0 || number >= net_plan.shown_output_count)
@@ -266,11 +147,15 @@ static net_status prepare(net_handle *h, int number) {
     return net_fail(h, NET_NOT_YET, "output '%s': the run decides about its shape, which is known after it", t->name);
   if (h->is_bound || t->follows_data)
     return NET_OK;
-  net_status status = check_set(h);
+  net_status status = net_enter(h);
+  if (status != NET_OK)
+    return status;
+  status = check_set(h);
   if (status == NET_OK)
     status = bind_guesses(h, -1);
   if (status != NET_OK)
     forget_sizes(h);
+  net_leave(h);
   return status;
 }
 

@@ -1,19 +1,6 @@
 /* State: outputs that are inputs of the next run, and stay in the handle between. */
 #include "handle.h"
 
-#include <string.h>
-
-static net_status hold(net_handle *h, unsigned char **memory, int64_t *held, int64_t bytes, const tensor *t) {
-  if (*memory && *held >= bytes)
-    return NET_OK;
-  net_free(*memory);
-  *memory = net_aligned((size_t)bytes);
-  *held = *memory ? bytes : 0;
-  return *memory ? NET_OK
-                 : net_fail(h, NET_OUT_OF_MEMORY, "there is no memory for the %lld bytes of '%s'", (long long)bytes,
-                            t->known.name);
-}
-
 static void set_lengths(net_handle *h, int32_t input, const tensor *from) {
   int64_t *lengths = h->lengths + h->first_dim[input];
   for (int32_t axis = 0; axis < from->known.rank; axis++) {
@@ -46,12 +33,8 @@ static net_status begin(net_handle *h, const state_pair *pair, kept_state *kept)
   if (bytes == NET_NONE)
     return net_fail(h, NET_WRONG_SHAPE, "the state '%s' has no shape for those of the inputs", t->known.name);
   set_lengths(h, pair->input, t);
-  net_status status = hold(h, &kept->now, &kept->now_held, bytes, t);
-  if (status == NET_OK && pair->begins >= 0)
-    memcpy(kept->now, net_weights + pair->begins, (size_t)bytes);
-  else if (status == NET_OK)
-    memset(kept->now, 0, (size_t)bytes);
-  return status;
+  net_status status = net_hold(h, &kept->now, &kept->now_held, bytes, t);
+  return status == NET_OK ? net_write_state(h, kept->now, pair->begins, bytes) : status;
 }
 
 /* Before a run, or a question about its shapes: states that have no value yet get their first one. */
@@ -72,7 +55,7 @@ net_status net_place_states(net_handle *h) {
   for (int32_t k = 0; k < net_plan.state_count && status == NET_OK; k++) {
     kept_state *kept = &h->states[k];
     const tensor *t = &net_plan.outputs[net_plan.states[k].output];
-    status = hold(h, &kept->next, &kept->next_held, net_tensor_bytes(h, t), t);
+    status = net_hold(h, &kept->next, &kept->next_held, net_tensor_bytes(h, t), t);
     h->given[net_plan.states[k].input] = kept->now;
     h->wanted[net_plan.states[k].output] = kept->next;
   }

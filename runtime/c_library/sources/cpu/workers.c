@@ -99,13 +99,23 @@ void net_stop_pool(pool *p) {
 }
 
 /* The number, from 1 on, of the row that stopped the run, or 0. */
-int64_t net_run_rows(net_handle *h) {
-  if (h->row_count == 0)
+static int64_t run_rows(net_handle *h) {
+  if (h->target.row_count == 0)
     return 0;
-  if (h->pool && !h->needs_one)
-    return mlirt_run(h->pool->control, h->table, h->row_count, NULL);
+  if (h->target.pool && !h->target.needs_one)
+    return mlirt_run(h->target.pool->control, h->target.table, h->target.row_count, NULL);
   int64_t job[JOB_WORDS] = {0};
-  job[ROWS_WORD] = h->row_count;
-  job[TABLE_WORD] = (int64_t)(uintptr_t)h->table;
+  job[ROWS_WORD] = h->target.row_count;
+  job[TABLE_WORD] = (int64_t)(uintptr_t)h->target.table;
   return mlirt_alone(job);
+}
+
+net_status net_run_steps(net_handle *h, const step **stopped, int64_t *word) {
+  int64_t row = run_rows(h) - 1;
+  if (row < 0)
+    return NET_OK;
+  *stopped = h->target.rows[row].step;
+  if ((*stopped)->kind == SIZE_CHECK && (*stopped)->b >= 0)
+    memcpy(word, (const void *)(uintptr_t)((int64_t *)(uintptr_t)h->target.table[3 * row + 1])[0], sizeof *word);
+  return NET_OK;
 }

@@ -12,13 +12,13 @@
 static int64_t word(const void *address) { return (int64_t)(uintptr_t)address; }
 
 /* The parameters of rows that are no kernels stand behind those of launches: two words each, and a zero before them. */
-static int64_t *stop_words(const net_handle *h, int64_t row) { return h->parameters + net_plan.parameter_count + 1 + 2 * row; }
+static int64_t *stop_words(const net_handle *h, int64_t row) { return h->target.parameters + net_plan.parameter_count + 1 + 2 * row; }
 
-static int64_t zero_byte(const net_handle *h) { return word(h->parameters + net_plan.parameter_count); }
+static int64_t zero_byte(const net_handle *h) { return word(h->target.parameters + net_plan.parameter_count); }
 
 static int64_t *new_row(net_handle *h, const step *origin, int32_t launch, const void *kernel, int64_t *words, int64_t flags) {
-  int64_t *row = h->table + ROW_WORDS * h->row_count;
-  h->rows[h->row_count++] = (row_origin){origin, launch};
+  int64_t *row = h->target.table + ROW_WORDS * h->target.row_count;
+  h->target.rows[h->target.row_count++] = (row_origin){origin, launch};
   row[0] = word(kernel);
   row[1] = word(words);
   row[2] = flags;
@@ -27,7 +27,7 @@ static int64_t *new_row(net_handle *h, const step *origin, int32_t launch, const
 
 /* A row that looks at a place (or at a zero), and its second word. */
 static int64_t stop_row(net_handle *h, const step *origin, int32_t where, int64_t flags, int64_t second) {
-  int64_t number = h->row_count, *words = stop_words(h, number);
+  int64_t number = h->target.row_count, *words = stop_words(h, number);
   new_row(h, origin, -1, NULL, words, flags);
   words[0] = zero_byte(h);
   words[1] = second;
@@ -51,7 +51,7 @@ static int64_t touched_bytes(const net_handle *h, const launch *l) {
 static void fill_parameters(net_handle *h, const launch *l) {
   for (int32_t k = 0; k < l->arguments; k++) {
     const argument *one = &net_plan.arguments[l->first_argument + k];
-    int64_t *words = h->parameters + l->parameters;
+    int64_t *words = h->target.parameters + l->parameters;
     if (one->kind == POINTER)
       words[k] = word(h->bases[net_plan.buffers[one->a].root]) + h->pointed[l->first_argument + k];
     else
@@ -61,7 +61,7 @@ static void fill_parameters(net_handle *h, const launch *l) {
 
 /* Lets a row write borders before its kernel computes: those that other buffers have written over. */
 static void add_borders(net_handle *h, const launch *l, int64_t *row) {
-  int64_t *words = h->parameters + l->border_parameters;
+  int64_t *words = h->target.parameters + l->border_parameters;
   int writes = 0;
   for (int32_t k = 0; k < l->borders; k++) {
     int32_t number = net_plan.border_writers[l->first_border + k];
@@ -93,9 +93,9 @@ static void add_launch(net_handle *h, const step *s) {
   int64_t bytes = touched_bytes(h, l), flags = l->flags | (bytes <= TINY_BYTES ? SERIAL : 0);
   if (!h->is_never_run[s->a]) {
     fill_parameters(h, l);
-    h->needs_one &= bytes <= SMALL_BYTES || (flags & (SERIAL | NO_BARRIER)) == SERIAL;
+    h->target.needs_one &= bytes <= SMALL_BYTES || (flags & (SERIAL | NO_BARRIER)) == SERIAL;
   }
-  int64_t *row = new_row(h, s, s->a, net_plan.kernels[l->kernel], h->parameters + l->parameters, flags);
+  int64_t *row = new_row(h, s, s->a, net_plan.kernels[l->kernel], h->target.parameters + l->parameters, flags);
   add_borders(h, l, row);
 }
 
@@ -107,20 +107,20 @@ static void add_branch(net_handle *h, int32_t i) {
   add_steps(h, i + 1, s->middle);
   if (s->middle < s->end)
     leave = stop_row(h, NULL, -1, JUMP, 0);
-  stop_words(h, skip)[1] = h->row_count;
+  stop_words(h, skip)[1] = h->target.row_count;
   add_steps(h, s->middle, s->end);
   if (leave >= 0)
-    stop_words(h, leave)[1] = h->row_count;
+    stop_words(h, leave)[1] = h->target.row_count;
 }
 
 static void add_loop(net_handle *h, int32_t i) {
   const step *s = &net_plan.steps[i];
-  int64_t start = h->row_count;
+  int64_t start = h->target.row_count;
   add_steps(h, i + 1, s->middle);
   int64_t leave = stop_row(h, NULL, s->a, JUMP, 0);
   add_steps(h, s->middle, s->end);
   stop_row(h, NULL, -1, JUMP, start);
-  stop_words(h, leave)[1] = h->row_count;
+  stop_words(h, leave)[1] = h->target.row_count;
 }
 
 static void add_steps(net_handle *h, int32_t from, int32_t to) {
@@ -144,8 +144,8 @@ static void add_steps(net_handle *h, int32_t from, int32_t to) {
 }
 
 void net_fill_table(net_handle *h) {
-  memset(h->parameters, 0, sizeof *h->parameters * (size_t)(net_plan.parameter_count + 1));
-  h->row_count = 0;
-  h->needs_one = 1;
+  memset(h->target.parameters, 0, sizeof *h->target.parameters * (size_t)(net_plan.parameter_count + 1));
+  h->target.row_count = 0;
+  h->target.needs_one = 1;
   add_steps(h, 0, net_plan.step_count);
 }
