@@ -1,6 +1,6 @@
 """C libraries of three networks: the same bits as the Python runtime's, and what they cost.
 
-python bench/c_library.py OUT [--threads N] [--small]
+python bench/c_library.py OUT [--threads N] [--small] [--device cuda [--export | --ready]]
 
 ResNet-18 at batch 1, an LSTM of 64 cells whose steps are an ONNX loop, and BERT (12 layers, 768 wide) of any length,
 all with random weights. Each is exported into OUT/NAME; `bench/c_library_run.c` is compiled with it, and runs in
@@ -13,7 +13,16 @@ create, first, next   milliseconds of the handle, of the first run, and the medi
 besides   bytes of the library besides weights
 leaks     what valgrind finds in a process, where it is there
 
-`--small` takes a narrower BERT. The exit code is 1 where bits differ or something leaks.
+`--small` takes a narrower BERT, and for CUDA a narrower ResNet. The exit code is 1 where bits differ or something
+leaks.
+
+With `--device cuda` the libraries are for a CUDA device (ResNet-18 in half precision). `--export` makes them and stops;
+`--ready` measures those that OUT has, for a machine that has the device and no compiler of networks. Columns:
+
+bits      of `net_run` in this process, of the program in one of its own, and of `net_run_device`
+start     milliseconds of a process with one result, and those of one with the Python runtime, which loads the same plan
+create, first, next   milliseconds of the handle, of the first run, and the median of runs after it; then the median of
+          `Engine.run`, both with arrays of the host, and those of a queued run on arrays of the device
 """
 
 from __future__ import annotations
@@ -24,12 +33,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+from c_library_cuda import HEAD, make
+from c_library_cuda import measure as measure_cuda
 from convolutional_networks import resnet18
 from graph_writer import GraphWriter, floats
 from onnx import TensorProto, helper
@@ -51,6 +62,8 @@ class Case:
     name: str
     model: onnx.ModelProto
     runs: Sequence[Feeds]
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of the build."""
 
 
 def lstm_loop(inputs: int = 32, cells: int = 64, seed: int = 0) -> onnx.ModelProto:
@@ -102,7 +115,7 @@ def lstm_loop(inputs: int = 32, cells: int = 64, seed: int = 0) -> onnx.ModelPro
     return write.model("lstm_loop", [floats("x", "steps", inputs)], outputs)
 
 
-def cases(*, is_small: bool) -> list[Case]:
+def cases(*, is_small: bool, for_cuda: bool = False) -> list[Case]:
     """The three networks."""
     random = np.random.default_rng(1)
     sizes = BertSizes(open_length="length")
@@ -114,8 +127,10 @@ def cases(*, is_small: bool) -> list[Case]:
         mask = (np.arange(length) < max(1, length - 3)).astype(np.int64)[None]
         return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
 
+    images = [{"input": random.standard_normal((1, 3, 224, 224), np.float32)}]
+    narrow = resnet18(1, first=32 if is_small and for_cuda else 64)
     return [
-        Case("resnet18", resnet18(1), [{"input": random.standard_normal((1, 3, 224, 224), np.float32)}]),
+        Case("resnet18", narrow, images, {"precision": "fp16"} if for_cuda else {}),
         Case("lstm", lstm_loop(), [{"x": random.standard_normal((n, 32), np.float32)} for n in (20, 1, 7)]),
         Case("bert", bert_base(1, sizes=sizes), [tokens(length) for length in (16, 1, 5, 33, 64)]),
     ]
@@ -174,12 +189,30 @@ def _leaks(command: Sequence[str], folder: Path) -> str:
     return "none" if done.returncode == 0 else f"exit code {done.returncode}: {done.stderr[:200]}"
 
 
+def _for_cuda(given: argparse.Namespace) -> int:
+    if not given.ready:
+        for case in cases(is_small=given.small, for_cuda=True):
+            engine = mlirt.compile(case.model, target="cuda", **case.settings)
+            assert isinstance(engine, mlirt.Engine)
+            make(case.name, engine, case.runs, given.out / case.name)
+    if given.export:
+        return 0
+    rows = [measure_cuda(folder.name, folder) for folder in sorted(given.out.iterdir()) if folder.is_dir()]
+    print("\n".join([HEAD, *(row for row, _ in rows)]))
+    return 0 if all(is_same for _, is_same in rows) else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--export", action="store_true")
+    parser.add_argument("--ready", action="store_true")
     given = parser.parse_args()
+    if given.device == "cuda":
+        return _for_cuda(given)
     print("network   bits   start  create   first    next   besides     weights leaks")
     is_right = True
     for case in cases(is_small=given.small):

@@ -82,14 +82,14 @@ def resnet50(batch: int | str = "batch", seed: int = 0) -> onnx.ModelProto:
     return write.model("resnet50", [floats("input", batch, 3, 224, 224)], [floats("output", batch, CLASSES)])
 
 
-def resnet18(batch: int | str = "batch", seed: int = 0) -> onnx.ModelProto:
-    """Input [batch, 3, 224, 224], output [batch, 1000]."""
+def resnet18(batch: int | str = "batch", seed: int = 0, first: int = 64) -> onnx.ModelProto:
+    """Input [batch, 3, 224, 224], output [batch, 1000]; `first`: the channels of the first layers."""
     write = ConvolutionalWriter(seed)
-    x = write.convolution("input", (3, 64), ("conv1", "bn1"), 7, 2, activation="relu")
+    x = write.convolution("input", (3, first), ("conv1", "bn1"), 7, 2, activation="relu")
     x = write.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
-    channels = 64
+    channels = first
     for stage in range(4):
-        width = 64 << stage
+        width = first << stage
         for block in range(2):
             stride = 2 if stage and not block else 1
             x = _basic_block(write, x, (channels, width), f"layer{stage + 1}.{block}", stride)

@@ -193,7 +193,7 @@ CALL cuDeviceGetCount(int *count) {
   return 0;
 }
 CALL cuDeviceGet(int *device, int number) {
-  *device = 1000 + number;
+  *device = number;
   return 0;
 }
 CALL cuDeviceGetName(char *name, int room, int device) {
@@ -210,7 +210,7 @@ CALL cuDeviceGetAttribute(int *value, int attribute, int device) {
 }
 static char contexts[16];
 CALL cuDevicePrimaryCtxRetain(void **context, int device) {
-  *context = &contexts[device - 1000];
+  *context = &contexts[device];
   alive[5]++;
   return 0;
 }
@@ -229,7 +229,7 @@ CALL cuCtxGetCurrent(void **context) {
   return 0;
 }
 CALL cuCtxGetDevice(int *device) {
-  *device = 1000 + (int)((char *)stack[current_depth] - contexts);
+  *device = (int)((char *)stack[current_depth] - contexts);
   return stack[current_depth] ? 0 : 201;
 }
 CALL cuCtxPushCurrent_v2(void *context) {
