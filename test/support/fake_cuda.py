@@ -24,15 +24,26 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_SOURCE = Path(__file__).parents[1] / "runtime" / "c_library" / "fake_cuda.c"
+_SOURCES = [Path(__file__).parents[1] / "runtime" / "c_library" / one for one in ("fake_cuda.c", "fake_cuda_graphs.c")]
 
 
 @cache
 def fake_folder(*options: str) -> Path:
     """A folder with the driver, compiled with these options, as the libcuda.so.1 that programs find."""
     folder = Path(tempfile.mkdtemp(prefix="fake-cuda-"))
-    command = ["cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", *options]
-    subprocess.run([*command, "-o", str(folder / "libcuda.so.1"), str(_SOURCE), "-lm"], check=True)
+    command = [
+        "cc",
+        "-std=gnu11",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+        *options,
+    ]
+    subprocess.run([*command, "-o", str(folder / "libcuda.so.1"), *map(str, _SOURCES), "-lm"], check=True)
     return folder
 
 

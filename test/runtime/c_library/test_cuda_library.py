@@ -24,6 +24,7 @@ import mlirt
 from mlirt.errors import PlanError
 from mlirt.runtime.engine import Engine
 from mlirt.runtime.plan_file import Plan
+from mlirt.tools.rt_exec import main
 
 pytestmark = NEEDS_COMPILER
 
@@ -281,8 +282,161 @@ def test_state_stays_on_the_device(tmp_path: Path) -> None:
     program = CudaProgram(engine.plan, tmp_path)
     program.outputs({"x": np.ones(2, np.float32)}, 0, runs=3, keeps=2)
     flow = [line.split(" ")[0] for line in program.journal.flow]
-    assert flow == ["d2d", *["h2d", "d2d", "replay", "d2d", "d2h"] * 3] or flow.count("d2d") == 7
+    assert flow == ["d2d", *["h2d", "d2d", "replay", "d2d", "d2h"] * 3]  # first what the state begins with
+    next_one, shown = (line.split(" ")[1:3] for line in program.journal.flow[4:6])
+    before, into = program.journal.flow[2].split(" ")[2], program.journal.flow[2].split(" ")[1]
+    assert next_one[0] not in (before, into)
+    assert next_one[1] != shown[1]
+    again = program.journal.flow[7].split(" ")
+    assert again[1:3] == [into, next_one[0]]
     assert program.journal.end == NOTHING_LEFT
+
+
+def test_numbers_of_runs(tmp_path: Path) -> None:
+    """Random numbers follow from how many runs there were."""
+    text = """
+        <ir_version: 8, opset_import: ["" : 17]>
+        noise (float[3] x) => (float[3] y) {
+           noise = RandomUniformLike <seed: float = 3> (x)
+           y = Add (x, noise)
+        }"""
+    program = assert_same_work(plan_of(text), tmp_path, [{"x": np.ones(3, np.float32)}])
+    numbers = [line.split(" ")[-1] for line in program.journal.of("h2d") if line.endswith(tuple(_digests((0, 1))))]
+    assert numbers == _digests((0, 1))
+
+
+def _digests(numbers: Sequence[int]) -> list[str]:
+    """What the driver writes for a number of 64 bits."""
+    found: list[str] = []
+    for number in numbers:
+        digest = 2166136261
+        for byte in number.to_bytes(8, "little"):
+            digest = (digest ^ byte) * 16777619 % (1 << 32)
+        found.append(f"{digest:08x}")
+    return found
+
+
+def test_borders_return_after_another_shape(tiny: Maker, tmp_path: Path) -> None:
+    size = ["+", ["*", "n", 16], 64]
+
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["buffers"].append({"kind": "arena", "bytes": size, "first": 0, "last": 3, "halo": "h", "fill": 7})
+        manifest["launches"][0]["args"][1] = {"buffer": 5}
+        manifest["launches"][1]["args"][0] = {"buffer": 5}
+
+    plan = cuda_plan(tiny, change)
+    program = CudaProgram(plan, tmp_path)
+    for n in (2, 3):
+        _, by_python = python_runs(plan, [rows(n), rows(n)], tmp_path)
+        program.outputs(rows(n), 0, keeps=2)
+        assert sorted(program.journal.flow) == sorted(by_python.flow)
+        assert program.journal.graphs == by_python.graphs
+    fills = program.journal.of("fill")
+    assert [line.split(" ")[2:] for line in fills] == [["7", "112"]]
+    (tmp_path / "shapes.c").write_text(_SHAPES)
+    compiled("cc", tmp_path / "shapes.c", tmp_path / "shapes", tmp_path, "-Wl,-rpath,$ORIGIN", "-L.", "-lnet")
+    assert program.run([tmp_path / "shapes"]).returncode == 0
+    kinds = [line.split(" ")[0] for line in program.journal.of("fill", "capture", "replay")]
+    assert kinds == ["fill", "capture", "replay", "replay", "fill", "capture", "replay", "fill", "replay", "replay"]
+    assert program.journal.end == NOTHING_LEFT
+
+
+_SHAPES = """
+#include "net.h"
+int main(void) {
+  net_handle *h;
+  static float x[12];
+  const void *in[] = {x};
+  void *out[] = {0, 0};
+  int64_t lengths[] = {2, 2, 3, 2, 2};
+  if (net_create(&h, 0))
+    return 1;
+  for (int run = 0; run < 5; run++) {
+    int64_t shape[] = {lengths[run], 4};
+    if (net_set_input_shape(h, 0, shape, 2) || net_run(h, in, out))
+      return 2;
+  }
+  net_destroy(h);
+  return 0;
+}
+"""
+
+
+def test_launches_that_begin_early_and_blocks_that_wait(tiny: Maker, tmp_path: Path) -> None:
+    """Attributes of launches: `dependent_launch` and `cooperative`, of which not all fit on the device at once."""
+
+    def change(manifest: dict[str, Any]) -> None:
+        scale, reverse = manifest["kernels"]
+        scale |= {"dependent_launch": True, "cooperative": True, "written": [1], "object": {"sm_90a": "scale.o"}}
+        reverse |= {"dependent_launch": True, "written": [1], "object": {"sm_90a": "reverse.o"}}
+
+    runs = [rows(n) for n in (3, 70, 100)]
+    program = assert_same_work(cuda_plan(tiny, change), tmp_path, runs)
+    nodes = program.journal.of("node")
+    assert any("attribute 2=1" in line for line in nodes)
+    assert any("attribute 6=1" in line for line in nodes)
+
+
+def test_the_library_exports_its_functions_alone(program: CudaProgram) -> None:
+    done = program.run(["nm", "-D", "--defined-only", "libnet.so"])
+    names = {line.split(" ")[-1] for line in done.stdout.splitlines()}
+    assert all(name.startswith("net_") for name in names)
+    assert {"net_run", "net_run_device", "net_set_stream", "net_stream", "net_synchronize"} < names
+
+
+def test_rt_exec_writes_a_library_for_cuda(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.onnx").write_bytes(network(1).SerializeToString())
+    given = [f"--onnx={tmp_path / 'a.onnx'}", "--target=cuda", "--gpu=sm_90a", f"--exportC={tmp_path / 'c'}"]
+    assert main([*given, "--buildOnly"]) == 0
+    assert f"Wrote the C library {tmp_path / 'c' / 'libnet.so'}" in capsys.readouterr().out
+    made = {"example.c", "libnet.so", "net.h", "net.hpp", "net.o"}
+    assert {one.name for one in (tmp_path / "c").iterdir()} == made
+
+
+def test_where_the_driver_refuses_to_decide_the_host_does(tiny: Maker, tmp_path: Path) -> None:
+    changes = {"program": [{"if": SIGN_AND_EXPONENT, "then": [0, 1], "else": []}, 2], **_conditions(tiny)}
+    program = CudaProgram(tiny_plan(tiny, **changes), tmp_path)
+    for first, replays in ((1.0, 2), (0.0, 1)):
+        program.settings = {**program.settings, "FAKE_CUDA_FAILS": "cuGraphAddNode:1"}
+        program.outputs(rows(2, first), 0, runs=1)
+        assert len(program.journal.of("replay")) == replays
+        assert program.journal.end == NOTHING_LEFT
+
+
+def test_memory_that_grows(tiny: Maker, tmp_path: Path) -> None:
+    """A shape for which the device has no memory is refused, and a smaller one runs then."""
+    program = CudaProgram(tiny_plan(tiny), tmp_path)
+    (tmp_path / "grows.c").write_text(_GROWS)
+    compiled("cc", tmp_path / "grows.c", tmp_path / "grows", tmp_path, "-Wl,-rpath,$ORIGIN", "-L.", "-lnet")
+    program.settings = {**program.settings, "FAKE_CUDA_FAILS": "cuMemAlloc:3"}
+    done = program.run([tmp_path / "grows"])
+    said = f"the device has no memory for {3 * 80128 + 256} bytes of the network's buffers"
+    assert (done.returncode, done.stdout) == (0, f"{said}\n{np.cos(1):.6g}\n")
+    assert program.journal.end == NOTHING_LEFT
+
+
+_GROWS = """
+#include <stdio.h>
+#include "net.h"
+int main(void) {
+  net_handle *h;
+  static float x[40000], y[40000];
+  const void *in[] = {x};
+  void *out[] = {y, NULL};
+  int64_t small[] = {2, 4}, large[] = {5000, 4};
+  if (net_create(&h, 0) || net_set_input_shape(h, 0, small, 2) || net_run(h, in, out))
+    return 1;
+  if (net_set_input_shape(h, 0, large, 2) || net_run(h, in, out) != NET_OUT_OF_MEMORY)
+    return 2;
+  puts(net_error(h));
+  y[0] = 0;
+  if (net_set_input_shape(h, 0, small, 2) || net_run(h, in, out))
+    return 3;
+  printf("%g\\n", y[0]);
+  net_destroy(h);
+  return 0;
+}
+"""
 
 
 def test_damaged_code(tiny: Maker, tmp_path: Path) -> None:
