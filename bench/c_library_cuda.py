@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -183,7 +183,7 @@ class Library:
 
 
 @contextmanager
-def _memory(driver: CudaDriver, sizes: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+def _memory(driver: CudaDriver, sizes: Sequence[int]) -> Generator[tuple[int, list[int]]]:
     """A stream, and memory of the device."""
     stream = driver.new_stream()
     places = [driver.allocate(size) for size in sizes]

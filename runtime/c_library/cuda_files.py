@@ -8,13 +8,14 @@ from pathlib import Path
 from mlirt.errors import PlanError, UnsupportedError
 from mlirt.runtime.c_library.cuda_tables import CudaTables
 from mlirt.runtime.c_library.library_files import LibraryFiles
-from mlirt.runtime.c_library.system_files import CUDA_FILES
-from mlirt.runtime.c_library.toolchain import compiler
+from mlirt.runtime.c_library.system_files import CUDA_FILES, CUDA_FILES_ELSEWHERE
+from mlirt.runtime.c_library.toolchain import compiler, machine_of
 from mlirt.runtime.cuda_architectures import is_ptx
 from mlirt.runtime.kept_ptx import ptx_text
 from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.memory_planning import ALIGNMENT
 from mlirt.runtime.plan_file import Plan
+from mlirt.systems import architecture_of
 
 
 def refuse_cuda(manifest: Manifest) -> None:
@@ -41,14 +42,16 @@ class CudaFiles(LibraryFiles):
     alignment = ALIGNMENT
 
     def __init__(self, plan: Plan, name: str, folder: Path) -> None:
-        super().__init__(plan, name, folder, CUDA_FILES)
+        self._compiler = compiler(None)
+        is_usual = architecture_of(machine_of(self._compiler)) == "x86_64"
+        super().__init__(plan, name, folder, CUDA_FILES if is_usual else CUDA_FILES_ELSEWHERE)
         named = [kernel.objects for kernel in plan.manifest.kernels] + [plan.manifest.conditions]
         self._architectures = {section: arch for objects in named for arch, section in objects.items()}
         self._numbers = {section: number for number, section in enumerate(sorted(self._architectures))}
 
     def command(self) -> list[str]:
         """One for any processor under Linux."""
-        return compiler(None)
+        return self._compiler
 
     def tables(self, weight_places: Mapping[str, int]) -> str:
         """With sections by their numbers."""

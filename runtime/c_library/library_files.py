@@ -21,8 +21,6 @@ _SOURCES = Path(__file__).parent / "sources"
 _HEADERS, _EXAMPLE = ("net.h", "net.hpp"), "example.c"
 _OWN_NAMES = re.compile(r"\b(net|NET)(?=_|\.h)|-lnet\b")
 _OF_TARGETS = re.compile(r"#if NET_FOR_CUDA\n(.*?)(?:#else\n(.*?))?#endif\n", re.DOTALL)
-_MAX_WEIGHTS = 1900 << 20
-"""Code and weights of one library lie within 2 GiB, which its instructions reach."""
 _OPTIONS = ("-std=gnu11", "-O2", "-fvisibility=hidden", "-Wall", "-Wextra")
 
 
@@ -97,10 +95,9 @@ class LibraryFiles(ABC):
                 array = np.ascontiguousarray(arrays[key])
                 stream.write(array.reshape(-1).view(np.uint8).data)
                 end = places[key] + array.nbytes
-                if end > _MAX_WEIGHTS:
-                    raise UnsupportedError(
-                        f"the weights have more than {_MAX_WEIGHTS >> 20} MiB, as a C library may have"
-                    )
+                if end > self.system_files.max_weights:
+                    most = self.system_files.max_weights >> 20
+                    raise UnsupportedError(f"the weights have more than {most} MiB, as a C library may have")
         self.weight_bytes = end
         source = weights_source(self.system_files, self.name, max(aligns.values(), default=1))
         (self.folder / "weights.S").write_text(source, "ascii")

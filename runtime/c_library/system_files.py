@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from mlirt.runtime.code_image import BLOCK_ALIGNMENT, DETOUR_BYTES, CodeImage
 from mlirt.systems import DARWIN, LINUX, WINDOWS
 
+_NEAR, _ANY = 1900 << 20, 1 << 46
+
 
 @dataclass(frozen=True)
 class SystemFiles:
@@ -20,6 +22,8 @@ class SystemFiles:
     """Of C's names in assembly."""
     weights: str
     """The section of weights."""
+    max_weights: int
+    """Bytes of them: where they do not lie behind all else, instructions reach 2 GiB, code and weights together."""
     code: str
     options: tuple[str, ...]
     """Of the C compiler."""
@@ -37,12 +41,13 @@ class SystemFiles:
         return self.hides and f"{self.hides} {self.prefix}{symbol}"
 
 
-SYSTEM_FILES: Mapping[str, SystemFiles] = {
+SYSTEM_FILES: dict[str, SystemFiles] = {
     LINUX: SystemFiles(
         library="lib{name}.so",
         beside=(),
         prefix="",
-        weights='.section .rodata.weights, "a", @progbits',
+        weights='.section .lrodata.weights, "al", @progbits',
+        max_weights=_ANY,
         code=".text",
         options=("-fPIC",),
         linking=(
@@ -59,6 +64,7 @@ SYSTEM_FILES: Mapping[str, SystemFiles] = {
         beside=(),
         prefix="_",
         weights=".section __TEXT,__const",
+        max_weights=_NEAR,
         code=".section __TEXT,__text,regular,pure_instructions",
         options=("-fPIC",),
         linking=("-dynamiclib", "-o", "lib{name}.dylib", "-Wl,-install_name,@rpath/lib{name}.dylib"),
@@ -73,6 +79,7 @@ SYSTEM_FILES: Mapping[str, SystemFiles] = {
         beside=("lib{name}.dll.a",),
         prefix="",
         weights='.section .rdata$weights, "dr"',
+        max_weights=_NEAR,
         code=".text",
         options=("-D__USE_MINGW_ANSI_STDIO=1",),
         linking=("-shared", "-static", "-o", "{name}.dll", "-Wl,--out-implib,lib{name}.dll.a"),
@@ -84,7 +91,9 @@ SYSTEM_FILES: Mapping[str, SystemFiles] = {
 }
 
 CUDA_FILES = replace(SYSTEM_FILES[LINUX], libraries=("-ldl", "-lpthread"), architectures=())
-"""Of a library for CUDA devices, whose host may be any processor under Linux."""
+"""Of a library for CUDA devices, whose host may be any processor under Linux: this is for x86-64."""
+CUDA_FILES_ELSEWHERE = replace(CUDA_FILES, weights='.section .rodata.weights, "a", %progbits', max_weights=_NEAR)
+"""For other processors, which have no section for what lies far away."""
 
 
 def weights_source(files: SystemFiles, name: str, align: int) -> str:

@@ -31,7 +31,7 @@ def compiler(architecture: str | None, system: str = LINUX) -> list[str]:
             f"a C library needs a C compiler and a linker, and {which} is not on the PATH: install gcc or clang, or "
             "name one in CC"
         )
-    machine = run([*found, "-dumpmachine"], Path.cwd()).strip()
+    machine = machine_of(found)
     is_other = architecture is not None and architecture_of(machine) != architecture
     if is_other or _system_of_compiler(machine) != system:
         wanted = f"{architecture or 'any processor'} under {system}"
@@ -39,6 +39,11 @@ def compiler(architecture: str | None, system: str = LINUX) -> list[str]:
             f"the C compiler {found[0]} is for {machine}, the plan for {wanted}: name another one in CC"
         )
     return found
+
+
+def machine_of(command: Sequence[str]) -> str:
+    """What a compiler makes code for, such as x86_64-linux-gnu."""
+    return run([*command, "-dumpmachine"], Path.cwd()).strip()
 
 
 def _system_of_compiler(machine: str) -> str:

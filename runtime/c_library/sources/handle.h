@@ -114,5 +114,7 @@ net_status net_place_arrays(net_handle *h);
 net_status net_run_steps(net_handle *h, const step **stopped, int64_t *word);
 /* Brings outputs where they belong, and notes where each is `found`. */
 net_status net_fetch(net_handle *h);
+/* After a run that failed: nothing of it touches arrays of the caller any more. */
+void net_settle(net_handle *h);
 
 #endif

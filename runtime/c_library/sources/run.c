@@ -134,6 +134,8 @@ EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const 
   if (status != NET_OK)
     return status;
   status = run(h, inputs, outputs);
+  if (status != NET_OK)
+    net_settle(h);
   net_leave(h);
   return status;
 }

@@ -19,7 +19,9 @@ from small_network import network
 import mlirt
 from mlirt.errors import InvalidInputError, PlanError, UnsupportedError
 from mlirt.runtime.c_library.features import FEATURES
+from mlirt.runtime.c_library.system_files import SYSTEM_FILES
 from mlirt.runtime.engine_interface import EngineLike
+from mlirt.systems import LINUX
 from mlirt.tools.rt_exec import main
 
 pytestmark = NEEDS_COMPILER
@@ -302,6 +304,16 @@ def test_other_machines_are_refused(tmp_path: Path, dynamic: CProgram, change: d
     target = replace(plan.manifest.target, **change)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UnsupportedError, match=said):
         mlirt.export_c(replace(plan, manifest=replace(plan.manifest, target=target)), tmp_path)
+
+
+def test_weights_that_code_does_not_reach(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dynamic: CProgram) -> None:
+    """Where they do not lie behind all else; here a system whose code reaches very little."""
+    monkeypatch.setitem(SYSTEM_FILES, LINUX, replace(SYSTEM_FILES[LINUX], max_weights=1 << 20))
+    assert isinstance(dynamic.engine, mlirt.Engine)
+    weights = {name: np.zeros(1 << 19, np.float32) for name in dynamic.engine.plan.weights}
+    with pytest.raises(UnsupportedError, match="the weights have more than 1 MiB, as a C library may have"):
+        mlirt.export_c(replace(dynamic.engine.plan, weights=weights), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_code_without_a_kernel(tmp_path: Path, dynamic: CProgram) -> None:

@@ -58,6 +58,8 @@ net_status net_enter(net_handle *h) {
 
 void net_leave(net_handle *h) { (void)h; }
 
+void net_settle(net_handle *h) { (void)h; }
+
 net_status net_bind_grid(net_handle *h, int32_t number) {
   (void)h, (void)number;
   return NET_OK;

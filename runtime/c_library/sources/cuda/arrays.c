@@ -205,6 +205,11 @@ net_status net_fetch(net_handle *h) {
   return status;
 }
 
+void net_settle(net_handle *h) {
+  if (!h->target.takes_addresses)
+    h->target.device->cuda->cuStreamSynchronize(h->target.stream);
+}
+
 static net_status check_stream(net_handle *h) {
   net_target *t = &h->target;
   int state = 0;
