@@ -108,6 +108,8 @@ net_status net_hold_arena(net_handle *h);
 /* All is bound: what launches are passed may be written down. */
 void net_fill_arguments(net_handle *h);
 
+/* Before anything of a run: whether it may be made now. */
+net_status net_begin_run(net_handle *h);
 /* Lets kernels find the arrays `given` and `wanted`. */
 net_status net_place_arrays(net_handle *h);
 /* Runs the steps: to the end, or to the one that `stopped` names, and for a size by a place `word`, what it found there. */

@@ -110,7 +110,8 @@ net_status net_run(net_handle *handle, const void *const *inputs, void *const *o
 net_status net_run_device(net_handle *handle, const void *const *inputs, void *const *outputs);
 
 /* The stream (a CUstream or cudaStream_t of the device's primary context) that runs are queued on, behind those before;
- * NULL for the handle's own. It must not be captured, and must outlive its use here. */
+ * NULL for the handle's own. It must outlive its use here. Where it is captured, `net_run_device` becomes part of the
+ * caller's graph, which uses memory of the handle: the handle must outlive it, and no run of its must go on beside it. */
 net_status net_set_stream(net_handle *handle, void *stream);
 void *net_stream(const net_handle *handle);
 

@@ -133,7 +133,9 @@ EXPORT net_status net_run(net_handle *h, const void *const *inputs, void *const 
   net_status status = h ? net_enter(h) : NET_INVALID_ARGUMENT;
   if (status != NET_OK)
     return status;
-  status = run(h, inputs, outputs);
+  status = net_begin_run(h);
+  if (status == NET_OK)
+    status = run(h, inputs, outputs);
   if (status != NET_OK)
     net_settle(h);
   net_leave(h);

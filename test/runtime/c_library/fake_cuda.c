@@ -280,14 +280,16 @@ CALL cuMemcpyDtoHAsync_v2(void *to, address from, size_t bytes, void *where) {
 }
 CALL cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, void *where) {
   char one[64], other[64];
-  (void)where;
+  if (fake_captures(where, to, from, 0, bytes))
+    return 0;
   fake_say("d2d %s %s %zu", fake_name(to, one), fake_name(from, other), bytes);
   memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
   return fake_is_current() ? 0 : FAILED;
 }
 CALL cuMemsetD8Async(address to, unsigned char byte, size_t bytes, void *where) {
   char one[64];
-  (void)where;
+  if (fake_captures(where, to, 0, byte, bytes))
+    return 0;
   fake_say("fill %s %d %zu", fake_name(to, one), byte, bytes);
   memset((void *)(uintptr_t)to, byte, bytes);
   return fake_is_current() ? 0 : FAILED;

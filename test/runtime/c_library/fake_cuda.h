@@ -25,6 +25,9 @@ extern int fake_alive[KINDS];
 /* Lets conditions of graphs be numbered from 0 on. */
 void fake_count_anew(void);
 
+/* Notes a copy, or a fill from nowhere, where a stream is captured; 0 where it is not. */
+int fake_captures(void *where, address to, address from, unsigned char byte, size_t bytes);
+
 /* Writes a line of the log. */
 void fake_say(const char *form, ...) __attribute__((format(printf, 1, 2)));
 

@@ -9,7 +9,7 @@
 /* Kernels that nobody knows do nothing, so that their loops would go on. */
 #define MAX_ITERATIONS 100
 
-typedef enum { KERNEL, CONDITIONAL } node_kind;
+typedef enum { KERNEL, CONDITIONAL, COPY } node_kind;
 
 typedef struct graph graph;
 
@@ -19,6 +19,9 @@ typedef struct {
   char symbol[200];
   unsigned char values[MAX_ARGUMENTS][128];
   uint64_t condition;
+  address to, from; /* of a copy; a fill is one from nowhere */
+  unsigned char byte;
+  size_t bytes;
   int is_loop;
   graph *body;
 } node;
@@ -154,6 +157,21 @@ CALL cuStreamEndCapture(void *given, void **found) {
   fake_say("captured %d", s->captured->count);
   return 0;
 }
+int fake_captures(void *where, address to, address from, unsigned char byte, size_t bytes) {
+  stream *s = of(where);
+  char one[64], other[64];
+  if (!s->is_open)
+    return 0;
+  node *n = add(s->captured, COPY);
+  n->to = to;
+  n->from = from;
+  n->byte = byte;
+  n->bytes = bytes;
+  fake_say("copy %s %s %zu", fake_name(to, one), from ? fake_name(from, other) : "fill", bytes);
+  s->last[0] = n->number;
+  s->lasts = 1;
+  return 1;
+}
 static void free_graph(graph *g) {
   for (int i = 0; i < g->count; i++) {
     if (g->nodes[i]->body)
@@ -223,6 +241,10 @@ static void run(const graph *g) {
     const node *n = g->nodes[i];
     if (n->kind == KERNEL)
       work(n);
+    else if (n->kind == COPY && n->from)
+      memmove((void *)(uintptr_t)n->to, (const void *)(uintptr_t)n->from, n->bytes);
+    else if (n->kind == COPY)
+      memset((void *)(uintptr_t)n->to, n->byte, n->bytes);
     else if (!n->is_loop && conditions[n->condition])
       run(n->body);
     else

@@ -58,6 +58,11 @@ net_status net_enter(net_handle *h) {
 
 void net_leave(net_handle *h) { (void)h; }
 
+net_status net_begin_run(net_handle *h) {
+  (void)h;
+  return NET_OK;
+}
+
 void net_settle(net_handle *h) { (void)h; }
 
 net_status net_bind_grid(net_handle *h, int32_t number) {

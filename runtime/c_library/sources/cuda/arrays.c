@@ -155,7 +155,7 @@ static void use_in_place(net_handle *h) {
       found = 1;
     }
   }
-  if (found && !net_graphs_of(h, 1))
+  if (found && !h->target.is_captured && !net_graphs_of(h, 1))
     net_place_own_arrays(h);
 }
 
@@ -206,17 +206,33 @@ net_status net_fetch(net_handle *h) {
 }
 
 void net_settle(net_handle *h) {
-  if (!h->target.takes_addresses)
+  if (!h->target.takes_addresses && !h->target.is_captured)
     h->target.device->cuda->cuStreamSynchronize(h->target.stream);
 }
 
-static net_status check_stream(net_handle *h) {
+static net_status ask_stream(net_handle *h, void *stream, int *is_captured) {
+  *is_captured = 0;
+  if (stream == h->target.own)
+    return NET_OK;
+  return told(h, "cuStreamIsCapturing", h->target.device->cuda->cuStreamIsCapturing(stream, is_captured));
+}
+
+/* Whether the run may become part of a graph of the caller, if it is to: each replay does the same. */
+net_status net_begin_run(net_handle *h) {
   net_target *t = &h->target;
-  int state = 0;
-  net_status status = told(h, "cuStreamIsCapturing", t->device->cuda->cuStreamIsCapturing(t->stream, &state));
-  return status == NET_OK && state
-             ? net_fail(h, NET_INVALID_ARGUMENT, "the stream is being captured; a run cannot become part of a graph")
-             : status;
+  net_status status = ask_stream(h, t->stream, &t->is_captured);
+  if (status != NET_OK || !t->is_captured)
+    return status;
+  const char *fault = !t->takes_addresses      ? "net_run waits for the device; take net_run_device"
+                      : !net_is_straight()     ? "a loop, a branch or a check of the network is decided while it runs"
+                      : net_plan.state_count   ? "the network keeps a state from run to run"
+                      : net_plan.counts_runs   ? "the network counts its runs"
+                                               : NULL;
+  if (fault)
+    return net_fail(h, NET_INVALID_ARGUMENT, "the stream is being captured, and this cannot be: %s", fault);
+  t->is_in_graphs = 1;
+  h->is_bound = h->is_bound && !net_plan.class_count;
+  return NET_OK;
 }
 
 EXPORT net_status net_run_device(net_handle *h, const void *const *inputs, void *const *outputs) {
@@ -243,14 +259,14 @@ EXPORT net_status net_set_stream(net_handle *h, void *stream) {
   if (status != NET_OK)
     return status;
   void *wanted = stream ? stream : h->target.own, *before = h->target.stream;
-  if (wanted != before)
+  int is_captured = 0, was_captured = 0;
+  status = ask_stream(h, wanted, &is_captured);
+  if (status == NET_OK)
+    status = ask_stream(h, before, &was_captured);
+  if (status == NET_OK && wanted != before && !is_captured && !was_captured)
     status = turn(h, wanted);
   if (status == NET_OK)
     h->target.stream = wanted;
-  if (status == NET_OK)
-    status = check_stream(h);
-  if (status != NET_OK)
-    h->target.stream = before;
   net_leave(h);
   return status;
 }

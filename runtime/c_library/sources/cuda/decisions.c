@@ -224,6 +224,8 @@ static net_status run_part(walk *w, int32_t from, int32_t to) {
 }
 
 net_status net_run_steps(net_handle *h, const step **stopped, int64_t *word) {
+  if (h->target.is_captured) /* the program is straight */
+    return capture_launches(h, 0, net_plan.step_count, NULL);
   kept_graphs *kept = net_graphs_of(h, 0);
   net_status status = kept->is_made ? NET_OK : capture_all(h, kept);
   if (status != NET_OK)

@@ -109,6 +109,8 @@ static net_status capture_ordered(net_handle *h, const int32_t *launches, const 
   for (int32_t i = 0; i < o->count; i++)
     used = lanes[i] + 1 > used ? lanes[i] + 1 : used;
   net_status status = lanes_of(h, used);
+  if (status == NET_OK && !executable)
+    return queue_in_lanes(h, launches, o, lanes);
   if (status == NET_OK)
     status = told(h, "cuStreamBeginCapture", cuda->cuStreamBeginCapture_v2(stream, RELAXED_CAPTURE));
   if (status != NET_OK)
@@ -131,7 +133,9 @@ net_status net_capture(net_handle *h, const int32_t *launches, int32_t count, vo
     starts[i] = (int64_t)(uintptr_t)h->bases[i];
   if (starts && lanes && net_order(h, launches, count, starts, 1, &o)) {
     net_find_lanes(&o, lanes);
+    h->target.streams[0] = graph ? h->target.own : h->target.stream;
     status = capture_ordered(h, launches, &o, lanes, graph);
+    h->target.streams[0] = h->target.own;
   }
   net_free_order(&o);
   net_free(starts);

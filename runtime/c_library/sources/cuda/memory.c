@@ -81,6 +81,8 @@ static void free_on_device(net_handle *h) {
       cuda->cuStreamDestroy_v2(t->streams[i]);
   if (t->block)
     cuda->cuMemFree_v2(t->block);
+  for (int32_t i = 0; i < t->outgrown_count; i++)
+    cuda->cuMemFree_v2(t->outgrown[i]);
   if (t->staging)
     cuda->cuMemFreeHost(t->staging);
   for (int32_t k = 0; h->states && k < net_plan.state_count; k++) {
@@ -102,19 +104,35 @@ void net_close(net_handle *h) {
     net_free(t->kept[k].key);
     net_free(t->kept[k].graphs);
   }
-  void *memory[] = {t->values, t->pointers, t->events, t->is_written, t->key, t->kept};
+  void *memory[] = {t->values, t->pointers, t->events, t->is_written, t->key, t->kept, t->outgrown};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
     net_free(memory[i]);
 }
 
 net_status net_enter(net_handle *h) {
   const net_device *d = h->target.device;
+  if (h->target.is_in_graphs && net_plan.class_count) /* borders are written anew: what has run since nobody knows */
+    h->is_bound = 0;
   return told(h, "cuCtxPushCurrent", d->cuda->cuCtxPushCurrent_v2(d->context));
 }
 
 void net_leave(net_handle *h) {
   void *context;
   h->target.device->cuda->cuCtxPopCurrent_v2(&context);
+}
+
+/* Keeps memory until the handle's end, as graphs of the caller have its address. */
+static net_status outgrow(net_handle *h, device_address memory) {
+  net_target *t = &h->target;
+  device_address *more = net_zeros((size_t)t->outgrown_count + 1, sizeof *more);
+  if (!more)
+    return net_fail(h, NET_OUT_OF_MEMORY, "there is no memory for a note of outgrown memory");
+  if (t->outgrown)
+    memcpy(more, t->outgrown, (size_t)t->outgrown_count * sizeof *more);
+  net_free(t->outgrown);
+  t->outgrown = more;
+  more[t->outgrown_count++] = memory;
+  return NET_OK;
 }
 
 /* Memory of the device; what used the one before is over. */
@@ -124,10 +142,12 @@ static net_status grow(net_handle *h, device_address *memory, int64_t *held, int
   if (*memory && *held >= bytes)
     return NET_OK;
   if (*memory) {
-    net_status status = told(h, "cuStreamSynchronize", cuda->cuStreamSynchronize(t->stream));
+    net_status status = t->is_in_graphs ? outgrow(h, *memory)
+                                        : told(h, "cuStreamSynchronize", cuda->cuStreamSynchronize(t->stream));
     if (status != NET_OK)
       return status;
-    cuda->cuMemFree_v2(*memory);
+    if (!t->is_in_graphs)
+      cuda->cuMemFree_v2(*memory);
   }
   *memory = 0;
   *held = 0;

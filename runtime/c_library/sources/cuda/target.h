@@ -89,6 +89,10 @@ typedef struct {
   int64_t staging_held, staged_inputs, staged;
   int takes_addresses; /* whether the arrays of the run are memory of the device */
   int on_device;       /* whether the device decides about branches and loops */
+  int is_captured;     /* whether the run becomes part of a graph of the caller */
+  int is_in_graphs;    /* whether such a graph may write the handle's memory at any time */
+  device_address *outgrown; /* memory that such graphs may use still */
+  int32_t outgrown_count;
   kept_graphs *kept;
   int64_t *key;
   int64_t key_words, uses;
@@ -134,6 +138,7 @@ void net_free_order(order *o);
 void net_find_lanes(const order *o, int32_t *lanes);
 
 /* graphs.c */
+/* The executable graph of launches; with NULL for it they are queued on the run's stream, which is captured. */
 net_status net_capture(net_handle *h, const int32_t *launches, int32_t count, void **graph);
 net_status net_deciding_graph(net_handle *h, int32_t from, int32_t to, void **graph);
 
