@@ -8,6 +8,7 @@ it takes those that it finds. `bench/c_library.py --device cuda` calls both and 
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from mlirt.runtime.engine import Engine
 Array = np.ndarray[Any, np.dtype[Any]]
 Feeds = Mapping[str, Array]
 _PROGRAM = Path(__file__).parent / "c_library_run.c"
+_PACKAGES = str(Path(mlirt.__file__).absolute().parents[1])
 _PLAN, _RUNS, _LIBRARY = "net.plan", "runs.npz", "libnet.so"
 _START = """
 import sys, numpy, mlirt
@@ -100,7 +102,9 @@ def _of_program(folder: Path, engine: Engine, feeds: Feeds) -> list[bytes]:
 
 
 def _ran(command: Sequence[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    places = os.pathsep.join(one for one in (_PACKAGES, os.environ.get("PYTHONPATH", "")) if one)
+    environment = {**os.environ, "PYTHONPATH": places}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)[:200]}: exit code {done.returncode}: {done.stderr[-2000:]}")
     return done.stdout
