@@ -4,8 +4,9 @@
  *
  * FAKE_CUDA_LOG names the log, FAKE_CUDA_KERNELS a file with a line for each kernel: its symbol and the kinds of its
  * arguments (ptr, map, i64, i32, f32, f64). Addresses are written as the number of an allocation and a place in it.
- * FAKE_CUDA_CAPABILITY (90), FAKE_CUDA_DEVICES (1), FAKE_CUDA_SHARED (0: not told): what there is; FAKE_CUDA_FAILS=NAME:N
- * lets the Nth call of a function fail. With -DOLD there are no graphs that decide.
+ * FAKE_CUDA_CAPABILITY (90), FAKE_CUDA_DEVICES (1), FAKE_CUDA_SHARED (0: not told): what there is; FAKE_CUDA_FILL (171): the
+ * byte of fresh memory, which stays where kernels that nobody knows would write; FAKE_CUDA_FAILS=NAME:N lets the Nth call of
+ * a function fail. With -DOLD there are no graphs that decide.
  */
 #include "fake_cuda.h"
 
@@ -107,7 +108,7 @@ static int allocate(void **found, size_t bytes, char kind) {
       allocation *one = &allocations[i];
       one->memory = malloc(bytes + 512);
       one->start = (unsigned char *)(((uintptr_t)one->memory + 255) / 256 * 256);
-      memset(one->start, 0xab, bytes);
+      memset(one->start, number_of("FAKE_CUDA_FILL", 0xab), bytes);
       one->bytes = bytes;
       one->kind = kind;
       one->number = ++counts[kind == 'p'];

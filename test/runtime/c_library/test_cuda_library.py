@@ -7,13 +7,15 @@ import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from c_programs import NEEDS_COMPILER, assert_same_bits, compiled
+from emulated_networks import networks
 from fake_cuda import CudaProgram, python_runs
 from fake_driver import Maker, cuda_plan
+from fuzz_cases import Case
 from onnx import parser
 from onnx_control_flow import SUM_EVEN
 from onnx_models import Array
@@ -110,6 +112,18 @@ def test_a_network_with_tensor_maps(tmp_path: Path) -> None:
     runs = [{"x": random.standard_normal((n, 3, 64, 64), np.float32)} for n in (2, 1, 5)]
     program = assert_same_work(engine.plan, tmp_path, runs)
     assert program.journal.of("map")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("case", list(networks()), ids=lambda case: case.name)
+def test_networks_of_many_kinds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: Case, precision: Literal["fp32", "fp16"]
+) -> None:
+    """Convolutions, int8, attention, an LSTM, a loop whose results the data size, TopK, and types of all widths."""
+    monkeypatch.setenv("FAKE_CUDA_FILL", "0")  # what kernels would write is 0, which is a size, too
+    engine = mlirt.compile(case.model, target="cuda", gpu="sm_90a", precision=precision)
+    assert isinstance(engine, Engine)
+    assert_same_work(engine.plan, tmp_path, case.runs)
 
 
 @pytest.mark.parametrize("options", [(), ("-DOLD",)], ids=["decided on the device", "decided by the host"])
