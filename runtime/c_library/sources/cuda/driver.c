@@ -7,6 +7,7 @@
 #include <string.h>
 
 static net_driver driver;
+static int is_found;
 
 /* An address of code as a pointer of any kind. */
 static void set(void *library, const char *name, void *place) {
@@ -15,6 +16,8 @@ static void set(void *library, const char *name, void *place) {
 }
 
 const net_driver *net_find_driver(char *error, size_t room) {
+  if (is_found)
+    return &driver;
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     snprintf(error, room, "the library needs a CUDA device, and there is no CUDA driver here (libcuda.so.1)");
@@ -29,6 +32,7 @@ const net_driver *net_find_driver(char *error, size_t room) {
   DRIVER_CALLS(FIND_CALL)
   LATER_DRIVER_CALLS(FIND_CALL)
   DRIVER_CALLS(NEED_CALL)
+  is_found = 1;
   return &driver;
 }
 

@@ -114,7 +114,7 @@ typedef struct {
   LATER_DRIVER_CALLS(DECLARE_CALL)
 } net_driver;
 
-/* NULL, with the reason, where there is no driver, or one that lacks calls. */
+/* NULL, with the reason, where there is no driver, or one that lacks calls; by one thread at a time. */
 const net_driver *net_find_driver(char *error, size_t room);
 
 /* The driver's words for a status, such as CUDA_ERROR_OUT_OF_MEMORY (2): out of memory. */
