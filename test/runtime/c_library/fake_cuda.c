@@ -315,7 +315,8 @@ static int describe(void *map, int element, uint32_t rank, void *at, const uint6
     list(text, "lower", (int)rank - 2, NULL, lower);
     list(text, "upper", (int)rank - 2, NULL, upper);
   }
-  fake_say("map %s element %d swizzle %d promotion %d %s", fake_name((address)(uintptr_t)at, name), element, swizzle, promotion, text);
+  fake_name((address)(uintptr_t)at, name);
+  fake_say("map %s element %d swizzle %d promotion %d %s", name, element, swizzle, promotion, text);
   memset(map, 0, 128);
   memcpy(map, &at, sizeof at);
   snprintf((char *)map + 8, 120, "%s,%08x", name, digest(text, strlen(text)) + (unsigned)(16 * element + swizzle));
@@ -340,8 +341,8 @@ __attribute__((destructor)) static void end(void) {
   int left = 0;
   for (int i = 0; i < MAX_ALLOCATIONS; i++)
     left += allocations[i].start != NULL;
-  fake_say("left %d allocations, %d modules, %d streams, %d events, %d graphs, %d executables, %d contexts", left, fake_alive[MODULES],
-      fake_alive[STREAMS], fake_alive[EVENTS], fake_alive[GRAPHS], fake_alive[EXECUTABLES], fake_alive[CONTEXTS]);
+  fake_say("left %d allocations, %d modules, %d streams, %d events, %d graphs, %d executables, %d contexts", left,
+           fake_alive[MODULES], fake_alive[STREAMS], fake_alive[EVENTS], fake_alive[GRAPHS], fake_alive[EXECUTABLES], fake_alive[CONTEXTS]);
   free(functions);
   if (journal)
     fclose(journal);

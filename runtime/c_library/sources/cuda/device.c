@@ -113,15 +113,22 @@ static net_status load_code(net_handle *h) {
   return status;
 }
 
+/* On a stream of its own: the default one would wait for others of the process. */
 static net_status upload(net_handle *h) {
   net_device *d = h->target.device;
   size_t bytes = (size_t)net_cuda_plan.weight_bytes;
+  void *stream = NULL;
   int status = d->cuda->cuMemAlloc_v2(&d->weights, bytes ? bytes : 1);
   if (status != CUDA_SUCCESS)
     return net_device_fail(h, "cuMemAlloc of the weights", status);
-  status = bytes ? d->cuda->cuMemcpyHtoDAsync_v2(d->weights, net_weights, bytes, NULL) : CUDA_SUCCESS;
+  status = d->cuda->cuStreamCreate(&stream, NON_BLOCKING_STREAM);
+  if (status != CUDA_SUCCESS)
+    return net_device_fail(h, "cuStreamCreate", status);
+  if (bytes)
+    status = d->cuda->cuMemcpyHtoDAsync_v2(d->weights, net_weights, bytes, stream);
   if (status == CUDA_SUCCESS)
-    status = d->cuda->cuStreamSynchronize(NULL);
+    status = d->cuda->cuStreamSynchronize(stream);
+  d->cuda->cuStreamDestroy_v2(stream);
   return status == CUDA_SUCCESS ? NET_OK : net_device_fail(h, "cuMemcpyHtoD of the weights", status);
 }
 

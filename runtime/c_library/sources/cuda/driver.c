@@ -24,10 +24,10 @@ const net_driver *net_find_driver(char *error, size_t room) {
     return NULL;
   }
 #define FIND_CALL(name, parameters) set(library, #name, &driver.name);
-#define NEED_CALL(name, parameters)                                                                                     \
-  if (!driver.name) {                                                                                                   \
-    snprintf(error, room, "the CUDA driver is too old: it lacks %s", #name);                                            \
-    return NULL;                                                                                                        \
+#define NEED_CALL(name, parameters)                                                                                   \
+  if (!driver.name) {                                                                                                 \
+    snprintf(error, room, "the CUDA driver is too old: it lacks %s", #name);                                          \
+    return NULL;                                                                                                      \
   }
   DRIVER_CALLS(FIND_CALL)
   LATER_DRIVER_CALLS(FIND_CALL)
