@@ -168,13 +168,14 @@ PHASES = (
             Step("fuse-joined-parts", "rotations by position are one body, before views hide their parts"),
             Step("sink-views", "reshapes let the scalar bodies behind them pass"),
             Step("fuse-pointwise", "chains of pointwise layers become one body, so that an epilogue is found whole"),
-            Step(
-                "split-gated-products",
-                "a gated unit's halves are in the body that reads them, and no product has an epilogue yet",
-                "cuda",
-            ),
             Step("fuse-convolution-activation", "a convolution takes the activation of its only reader"),
             Step("fuse-convolution-elementwise", "a convolution takes the residual addition and what follows it"),
+            Step(
+                "split-gated-products",
+                "a gated unit's halves are in the body that reads them, and products have what is added to each column",
+                "cuda",
+            ),
+            Step("fuse-convolution-elementwise", "the second half of a gated unit reads the first one", "cuda"),
             Step(
                 "fuse-attention",
                 "products around a softmax, once the first has its scale and mask as epilogue",
