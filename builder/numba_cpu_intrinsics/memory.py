@@ -29,7 +29,7 @@ from mlirt.builder.numba_cpu_intrinsics.untyped import (
     types,
 )
 
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _HALVES = 8  # of a register of NEON
 
 
@@ -382,7 +382,7 @@ def prefetch(context: Any, pointer: Any, at: Any) -> Any:
     """Ask for the memory around an element to be brought into the second-level cache."""
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
-        place = Memory(builder, sig.args[0], operands[0]).at(operands[1])
+        place = builder.bitcast(Memory(builder, sig.args[0], operands[0]).at(operands[1]), _I8.as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         builder.call(function, [place, _I32(0), _I32(2), _I32(1)])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects.arith import AddfOp, ConstantOp
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, bf16, f16, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu import exact_arithmetic
@@ -22,6 +22,7 @@ from mlirt.codegen.python_expressions import (
     infix,
     literal,
     narrowed,
+    type_name,
 )
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
@@ -82,9 +83,17 @@ def _adds_to_large(op: Operation) -> bool:
     return any(isinstance(number, FloatAttr) and abs(number.value.data) >= 1 for number in numbers)
 
 
+def _rounding(op: Operation, operands: Sequence[Expression]) -> Expression:
+    """A float32 as a half; stores round themselves, and would do so once more."""
+    is_stored = all(isinstance(use.operation, StoreOp) and use.index == 0 for use in op.results[0].uses)
+    rounds = op.operands[0].type == f32 and op.results[0].type in (f16, bf16)
+    return operands[0] if is_stored and rounds else call(type_name(op.results[0].type))(op, operands)
+
+
 _RULES: Mapping[str, Rule] = {
     **expressions_for("cpu"),
     "arith.floordivsi": narrowed(_floor_division),
+    "arith.truncf": _rounding,
     "math.exp": _exponential,
     "math.powf": _power,
     **exact_arithmetic.RULES,

@@ -32,10 +32,10 @@ class AssignLayoutsPass(ModulePass):
     where `features` say that matrix units may read them (`tf32`). Parts of concatenations are computed in place also
     where they have other readers, and slices are read where they lie.
 
-    Target `cpu`: blocked tensors. `lanes` is the number of channels in a block, of floats and of int8: the float32
-    lanes of the target's vectors. A tensor that convolutions with padding read gets a halo of cells that hold the
-    padding value, so that no window leaves its memory. Bytes with fewer channels have blocks of the four that are
-    multiplied at once.
+    Target `cpu`: blocked tensors. `lanes` is the number of channels in a block, of floats, halves and int8: the
+    float32 lanes of the target's vectors. A tensor that convolutions with padding read gets a halo of cells that
+    hold the padding value, so that no window leaves its memory. Bytes with fewer channels have blocks of the four
+    that are multiplied at once.
 
     Before:
 

@@ -126,7 +126,7 @@ class TransposedSquares:
         is_filled = self.masked is not None and self.masked.loop == self.last
         for element, row, _, lane in elements(square, rows, None if is_filled else valid):
             if is_filled and valid is not None:
-                element = element if lane < valid else constant(0.0, f32)
+                element = element if lane < valid else constant(0, element.type)
             each(element, at, row, lane)
 
     @kernel

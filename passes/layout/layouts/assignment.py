@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirt.dialects.blocked_layout import block_array, blocked, is_blocked, plain
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # The elements of which each takes a lane in a block.
 BYTES: frozenset[Attribute] = frozenset({element_type("uint8"), element_type("int8")})
-BLOCKED: frozenset[Attribute] = BYTES | {f32, element_type("int32")}
+BLOCKED: frozenset[Attribute] = BYTES | {f32, f16, bf16, element_type("int32")}
 
 
 class Assignment:

@@ -221,3 +221,28 @@ kernel.func @any_of_many(%x: memref<?xi64>, %y: memref<?xi1>, %n: index) attribu
   kernel.store %r, %y[%zero] strides [1] : i1, memref<?xi1>
   kernel.return
 }
+
+// A store rounds to the halves that it writes: what is rounded for stores alone is not rounded before.
+// CHECK-LABEL: def rounded(params, worker, workers):
+// CHECK:               store(y, j, v * float32(2.0))
+// CHECK-NEXT:          r = float16(v)
+// CHECK-NEXT:          store(y, j, r)
+// CHECK-NEXT:          w = float32(r)
+// CHECK-NEXT:          store(z, j, w)
+kernel.func @rounded(%x: memref<?xf32>, %y: memref<?xf16>, %z: memref<?xf32>) {
+  %n = arith.constant 64 : index
+  kernel.parallel (%n) attributes {lanes = 16 : i64} {
+  ^bb0(%j: index):
+    %v = kernel.load %x [%j] strides [1] : memref<?xf32> -> f32
+    %two = arith.constant 2.0 : f32
+    %0 = arith.mulf %v, %two : f32
+    %1 = arith.truncf %0 : f32 to f16
+    kernel.store %1, %y [%j] strides [1] : f16, memref<?xf16>
+    %r = arith.truncf %v : f32 to f16
+    kernel.store %r, %y [%j] strides [1] : f16, memref<?xf16>
+    %w = arith.extf %r : f16 to f32
+    kernel.store %w, %z [%j] strides [1] : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.return
+}

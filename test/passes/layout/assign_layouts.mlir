@@ -148,3 +148,20 @@ func.func @view(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x1x64xf32> {
   %y = fused.view %a : (tensor<1x32x8x8xf32>) -> tensor<1x32x1x64xf32>
   func.return %y : tensor<1x32x1x64xf32>
 }
+
+// -----
+
+// Results in halves lie in blocks too, and are moved out of them as such.
+// CHECK-LABEL: @rounded
+func.func @rounded(%x: tensor<1x32x8x8xf32>) -> tensor<1x32x8x8xf16> {
+  // CHECK: [[OUT:%.*]] = fused.convolution
+  // CHECK-SAME: -> tensor<1x2x8x8x16xf16, {{.*}}channels = "32">>
+  // CHECK: fused.reformat [[OUT]] : {{.*}} -> tensor<1x32x8x8xf16>
+  %k = trt.constant {value = dense<0.5> : tensor<32x32x1x1xf32>} : tensor<32x32x1x1xf32>
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>} : (tensor<1x32x8x8xf32>, tensor<32x32x1x1xf32>) -> tensor<1x32x8x8xf16> {
+  ^bb0(%acc: f32):
+    %h = arith.truncf %acc : f32 to f16
+    fused.yield %h : f16
+  }
+  func.return %y : tensor<1x32x8x8xf16>
+}
