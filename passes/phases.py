@@ -158,7 +158,12 @@ PHASES = (
                 "cuda",
                 "fp16",
             ),
-            Step("simplify-cumulative", "running totals take halves as they are, now that formats are decided"),
+            Step("simplify-cumulative", "running totals take halves as they are, now that formats are decided", "cuda"),
+            Step(
+                "simplify-cumulative{rows_in_halves=false}",
+                "running totals take halves as they are, but for those that a scalar loop makes",
+                "cpu",
+            ),
             Step("expand-topk", "elements have the format that is compared; parts and their maxima are layers", "cuda"),
             Step("convert-run-number-to-input", "fused ops have no state, so that a run's number comes from outside"),
             Step("verify-precisions", "formats are decided, and layers still have their own names"),

@@ -12,16 +12,20 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
+from mlirt.dialects.indexing import ScatterReduction
 from mlirt.dialects.layer_precisions import HALVES, WIDE, LayerPrecisions
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_op import TensorOp
 from mlirt.dialects.tensor_types import element_of, element_type, with_element
 from mlirt.dialects.trt.activation import ActivationKind, ActivationKindAttr, ActivationOp
+from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.constant import ConstantOp
+from mlirt.dialects.trt.gather import GatherOp
 from mlirt.dialects.trt.identity import ROUNDS, IdentityOp
 from mlirt.dialects.trt.packed_weights import DequantizeBlocksOp, PackedMatrixMultiplyOp
 from mlirt.dialects.trt.plugin import PluginOp
 from mlirt.dialects.trt.quantize import DequantizeOp, QuantizeOp
+from mlirt.dialects.trt.scatter import ScatterOp
 from mlirt.dialects.trt.suppress import SuppressOp
 from mlirt.passes.precision.float32_layers import POINTWISE, float32_layers
 from mlirt.passes.precision.half_constants import converted, in_range, is_exact
@@ -62,6 +66,7 @@ class ConvertPrecisionPass(ModulePass):
     A layer that the user asks for float32 or half precision (`trt.layer_precisions`, `trt.precision`) computes in it.
 
     With `to=f32` a tensor that is cast to half precision and back is rounded all the same: that is what it is cast for.
+    Layers that gather, join or scatter halves of inputs and constants do so with the halves; their readers widen them.
 
     Sums of products are accumulated in float32 in any case. A finite constant beyond the range in a pointwise layer,
     such as the bias of a mask, is clamped, with a warning.
@@ -121,6 +126,8 @@ class _Conversion:
                 self._hand_over(op)
             elif isinstance(op, ConstantOp) or not self._concerns(op):
                 continue
+            elif not self.to_half and self._only_moves(op):
+                self._hand_over(op)
             elif op in kept or isinstance(op, SuppressOp):
                 op.operands = [self._in_float32(value, op) for value in op.operands]
             elif self.to_half and self._computes_in_float32(op, kept):
@@ -160,6 +167,15 @@ class _Conversion:
         arrays = [self._weight(owner) for owner in owners if isinstance(owner, ConstantOp)]
         exact = all(is_exact(array, self.element) for array in arrays)
         return not exact and all(in_range(array, self.element) for array in arrays)
+
+    def _only_moves(self, op: TensorOp) -> bool:
+        """Whether a layer chooses among numbers that nothing has computed: those of inputs and constants."""
+        if isinstance(op, ScatterOp):
+            chosen = [op.data] if op.reduction.data is ScatterReduction.NONE else []
+        else:
+            chosen = list(op.operands) if isinstance(op, GatherOp | ConcatenationOp) else []
+        of_halves = [value for value in chosen if element_of(value.type) in self.sources]
+        return bool(of_halves) and not any(self._is_narrow(value.owner) for value in of_halves)
 
     def _keep_rounding(self, op: IdentityOp) -> None:
         """Give readers that cast a tensor back from half precision a cast to it that stays."""

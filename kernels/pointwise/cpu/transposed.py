@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import bf16, f16, f32
 
 from mlirt.dialects.fused.fused_op import is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
@@ -24,9 +24,11 @@ OPS = (PointwiseOp,)
 TARGETS = frozenset({"cpu"})
 PRIORITY = 20
 
+_WRITTEN = (f32, f16, bf16)
+
 
 def lower(op: PointwiseOp, lowering: Lowering) -> bool:
-    """An op of float32, or one that only moves elements of any type, with just one operand across its result."""
+    """An op of float32 operands, or one that only moves elements, with just one operand across its result."""
     nest = None if lane_axes(op.outputs[0].type) else flat_nest(op, lowering)
     found = None if nest is None else _across(nest)
     if nest is None or found is None:
@@ -34,7 +36,7 @@ def lower(op: PointwiseOp, lowering: Lowering) -> bool:
     operand, cross = found
     source, target = (element_of(nest.operands[one].value.type) for one in (operand, -1))
     is_moved = source == target and len(op.inputs) == 1 and is_identity(op.body)
-    if not is_moved and (source, target) != (f32, f32):
+    if not is_moved and (source != f32 or target not in _WRITTEN):
         return False
     k = lowering.kernel("transposed")
     code = NestCode(k, nest, element=moved_as(source) if is_moved else None)

@@ -1,4 +1,4 @@
-"""Floats into blocks of channels and back, transposed in registers, compiled, against what the copies mean."""
+"""Floats and halves into blocks of channels and back, transposed in registers, compiled, against their meaning."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.blocked_layout import blocked
 from mlirt.dialects.fused.reformat import ReformatOp
+from mlirt.dialects.tensor_types import element_of, numpy_dtype
 
 RNG = np.random.default_rng(5)
 TRANSPOSED = {"reformat_transposed"}
@@ -30,13 +31,20 @@ def there_and_back(
         blocks = network.add(ReformatOp(network.inputs[0], blocked(plain, bits // 32, halo)))
         return [network.add(ReformatOp(blocks, plain))]
 
-    return check_compiled([plain], build, [random_array(RNG, element, shape)], bits)
+    x = random_array(RNG, "float32", shape).astype(numpy_dtype(element_of(plain)))
+    return check_compiled([plain], build, [x], bits)
 
 
 @pytest.mark.parametrize("bits", widths())
 @pytest.mark.parametrize("shape", [(2, 32, 7, 7), (1, 20, 5, 9), (1, 3, 1, 40), (1, 16, 16, 16)])
 def test_sizes(shape: tuple[int, ...], bits: int) -> None:
     assert there_and_back(shape, bits=bits) == TRANSPOSED
+
+
+@pytest.mark.parametrize("bits", widths())
+@pytest.mark.parametrize("element", ["float16", "bfloat16"])
+def test_halves(element: str, bits: int) -> None:
+    assert there_and_back((2, 37, 7, 9), bits=bits, element=element, halo=(1, 1)) == TRANSPOSED
 
 
 @pytest.mark.parametrize("channels", [16, 35])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from compiled_plan import CompiledPlan
 from cpu_kernel_runs import MAX_WIDTH, widths
-from fused_network import Network, access, context, network_of, random_array, t
+from fused_network import Add, Network, access, context, network_of, random_array, region, t
+from xdsl.dialects.arith import MulfOp, TruncFOp
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
 
@@ -50,6 +51,24 @@ def test_a_transpose_of_each_type(element: str, bits: int) -> None:
         return [network.add(PointwiseOp(network.inputs, [access("d0", "d2", "d1")], [target], body))]
 
     assert _transposed(network_of([source], build), random_array(RNG, element, (3, 37, 21)), bits=bits)
+
+
+@pytest.mark.parametrize("bits", widths())
+@pytest.mark.parametrize("element", ["float16", "bfloat16"])
+def test_numbers_are_rounded_on_their_way(element: str, bits: int) -> None:
+    source, factors, target = t("float32", 3, 37, 21), t("float32", 37), t(element, 3, 21, 37)
+
+    def build(network: Network) -> list[SSAValue]:
+        def product(add: Add, values: list[SSAValue]) -> list[SSAValue]:
+            return [add(TruncFOp(add(MulfOp(values[0], values[1])), element_of(target)))]
+
+        body = region(["float32"] * 2, product)
+        reads = [access("d0", "d2", "d1"), access("d2")]
+        return [network.add(PointwiseOp(network.inputs, reads, [target], body))]
+
+    x = random_array(RNG, "float32", (3, 37, 21))
+    x[0, :, :3] = np.nan, np.inf, 1e-8
+    assert _transposed(network_of([source, factors], build), x, random_array(RNG, "float32", (37,)), bits=bits)
 
 
 @pytest.mark.parametrize("element", ["uint8", "int32", "float32", "int64"])

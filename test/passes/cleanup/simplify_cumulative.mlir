@@ -1,8 +1,13 @@
 // RUN: rt-opt %s --split-input-file -p simplify-cumulative,dce | filecheck %s
+// RUN: rt-opt %s --split-input-file -p 'simplify-cumulative{rows_in_halves=false},dce' | filecheck %s --check-prefix=FLOATS
 
 // CHECK-LABEL: @halves
 // CHECK-NEXT: [[Y:%.*]] = trt.cumulative sum %x {axis = 1 : i64, exclusive = true} : (tensor<4x9xf16>) -> tensor<4x9xf16>
 // CHECK-NEXT: func.return [[Y]]
+// FLOATS-LABEL: @halves
+// FLOATS: trt.cumulative {{.*}} -> tensor<4x9xf32>
+// FLOATS-LABEL: @columns
+// FLOATS: trt.cumulative {{.*}} -> tensor<4x9xf16>
 func.func @halves(%x: tensor<4x9xf16>) -> tensor<4x9xf16> {
   %w = trt.identity %x : (tensor<4x9xf16>) -> tensor<4x9xf32>
   %t = trt.cumulative sum %w {axis = 1 : i64, exclusive = true} : (tensor<4x9xf32>) -> tensor<4x9xf32>
@@ -54,4 +59,15 @@ func.func @other_slices(%x: tensor<4x9xf32>) -> (tensor<4x9xf32>, tensor<4x8xf32
   %u = trt.cumulative sum %c {axis = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %d = trt.slice %u {start = #trt.dims<["0", "7"]>, size = #trt.dims<["4", "8"]>, stride = array<i64: 1, -1>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return %b, %d : tensor<4x9xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @columns
+// CHECK-NEXT: trt.cumulative sum %x {{.*}} -> tensor<4x9xf16>
+func.func @columns(%x: tensor<4x9xf16>) -> tensor<4x9xf16> {
+  %w = trt.identity %x : (tensor<4x9xf16>) -> tensor<4x9xf32>
+  %t = trt.cumulative sum %w {axis = 0 : i64} : (tensor<4x9xf32>) -> tensor<4x9xf32>
+  %y = trt.identity %t : (tensor<4x9xf32>) -> tensor<4x9xf16>
+  func.return %y : tensor<4x9xf16>
 }

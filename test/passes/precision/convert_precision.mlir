@@ -317,3 +317,27 @@ func.func @quotients(%x: tensor<4xf32>) -> tensor<4xf32> {
   %b = trt.activation rational_tanh %a : (tensor<4xf32>) -> tensor<4xf32>
   func.return %b : tensor<4xf32>
 }
+
+// -----
+
+// What only chooses among halves of inputs and constants does so with the halves; what combines them is float32.
+// F32-LABEL: @moves
+// F32: [[G:%.*]] = trt.gather %t, %i : {{.*}} -> tensor<2x4xf16>
+// F32: [[W:%.*]] = trt.identity [[G]] : (tensor<2x4xf16>) -> tensor<2x4xf32>
+// F32: trt.concatenation %x, [[G]] {{.*}} -> tensor<5x4xf16>
+// F32: [[E:%.*]] = trt.unary exp [[W]] : (tensor<2x4xf32>) -> tensor<2x4xf32>
+// F32: [[U:%.*]] = trt.identity [[E]] : (tensor<2x4xf32>) -> tensor<2x4xf16>
+// F32: trt.scatter %x, %j, [[U]] {{.*}} -> tensor<3x4xf16>
+// F32: [[X:%.*]] = trt.identity %x : (tensor<3x4xf16>) -> tensor<3x4xf32>
+// F32: trt.scatter [[X]], %j, [[E]] {{.*}}reduction{{.*}} -> tensor<3x4xf32>
+// F32: trt.concatenation [[X]], [[E]] {{.*}} -> tensor<5x4xf32>
+func.func @moves(%x: tensor<3x4xf16>, %i: tensor<2xi64>, %j: tensor<2x1xi64>) -> (tensor<5x4xf16>, tensor<3x4xf16>, tensor<3x4xf16>, tensor<5x4xf16>) {
+  %t = trt.constant {value = dense<0.5> : tensor<9x4xf16>} : tensor<9x4xf16>
+  %g = trt.gather %t, %i {axis = 0 : i64} : (tensor<9x4xf16>, tensor<2xi64>) -> tensor<2x4xf16>
+  %c = trt.concatenation %x, %g {axis = 0 : i64} : (tensor<3x4xf16>, tensor<2x4xf16>) -> tensor<5x4xf16>
+  %e = trt.unary exp %g : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  %s = trt.scatter %x, %j, %e {mode = #trt<scatter_mode nd>} : (tensor<3x4xf16>, tensor<2x1xi64>, tensor<2x4xf16>) -> tensor<3x4xf16>
+  %r = trt.scatter %x, %j, %e {mode = #trt<scatter_mode nd>, reduction = #trt<scatter_reduction add>} : (tensor<3x4xf16>, tensor<2x1xi64>, tensor<2x4xf16>) -> tensor<3x4xf16>
+  %d = trt.concatenation %x, %e {axis = 0 : i64} : (tensor<3x4xf16>, tensor<2x4xf16>) -> tensor<5x4xf16>
+  func.return %c, %s, %r, %d : tensor<5x4xf16>, tensor<3x4xf16>, tensor<3x4xf16>, tensor<5x4xf16>
+}
