@@ -172,7 +172,9 @@ def test_tables_are_read_as_halves(storage: str, axis: int, monkeypatch: pytest.
     engine = compiled(model)
     (stored,) = (array for array in engine.plan.weights.values() if array.size == table.size)
     assert stored.dtype == np.float16
-    assert sum(copies) == sum(array.nbytes for array in engine.plan.weights.values())
+    whole = sum(array.nbytes for array in engine.plan.weights.values())
+    # Halves of the model are read where they lie if that is aligned.
+    assert sum(copies) == whole or (storage == "float16" and not copies)
     assert not engine.plan.manifest.sealed
     for places in (np.array([3, 0, 99, -1]), np.arange(17)):
         found = engine.run({"places": places})["rows"]
