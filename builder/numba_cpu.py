@@ -43,8 +43,12 @@ def _is_kernel(name: str, machine: str, code: bytes) -> bool:
 
 
 def _key(name: str, source: str, target: Target) -> str:
-    files = ("numba_cpu_intrinsics", "numba_cpu_compiler.py", "numba_cpu_translator.py", "numba_object_codegen.py")
-    library = sources_digest(*(_HERE / file for file in files))
+    files = ("compiler", "names", "translator")
+    library = sources_digest(
+        _HERE / "numba_cpu_intrinsics",
+        _HERE / "numba_object_codegen.py",
+        *(_HERE / f"numba_cpu_{one}.py" for one in files),
+    )
     packages = versions("numba", "llvmlite", "numpy")
     made_for = code_processor(target)
     processor = f"{made_for.triple} {made_for.cpu} {','.join(made_for.features)}"

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from mlirt.builder.numba_cpu_names import single_names
+
 operator: Any = import_module("operator")
 _BINARY: Mapping[type[ast.operator], Any] = {
     ast.Add: operator.add,
@@ -76,8 +78,10 @@ class _Loop:
 
 @dataclass
 class _Function:
-    """A function whose body is being translated: its variables, each a place on the stack, and where it ends."""
+    """A function whose body is being translated: its variables, each a place on the stack unless it is `single`."""
 
+    single: frozenset[str] = frozenset()
+    values: dict[str, Typed] = field(default_factory=dict[str, Typed])
     end: Any = None
     result: Typed | None = None
     types: _Types = field(default_factory=dict[str, Any])
@@ -115,6 +119,7 @@ class _Translator:
         self.context.compile_internal = self._compile_internal
         self._numba_compiles = context.compile_internal
         self._intrinsic_type: Any = import_module("numba.core.extending")._Intrinsic
+        self._single = {name: single_names(node) for name, node in functions.items()}
         self._known: dict[tuple[Any, ...], tuple[Any, Callable[..., Any]]] = {}
         self.builder: Any = None
         self.function = _Function()
@@ -142,7 +147,7 @@ class _Translator:
         node = self.functions[name]
         if len(node.args.args) != len(arguments):
             raise Unsupported(f"{name} has other parameters")
-        outer, self.function = self.function, _Function()
+        outer, self.function = self.function, _Function(self._single[name])
         self.function.end = self.builder.append_basic_block(f"{name}.end")
         for parameter, value in zip(node.args.args, arguments, strict=True):
             self._assign_name(parameter.arg, value)
@@ -221,6 +226,9 @@ class _Translator:
 
     def _assign_name(self, name: str, value: Typed) -> None:
         value, function = self._plain(value), self.function
+        if name in function.single:
+            function.values[name] = value
+            return
         key = name, value.type
         if key not in function.places:
             function.places[key] = self._new_place(*key)
@@ -360,6 +368,8 @@ class _Translator:
 
     def _name(self, name: str) -> Typed:
         function = self.function
+        if name in function.values:
+            return function.values[name]
         if name in function.types:
             kind = function.types[name]
             if kind is None:
