@@ -7,7 +7,8 @@ of Python in it: numba's calling convention is wrapped away, and what cannot fai
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -101,13 +102,25 @@ def _operators() -> Any:
     return target
 
 
+@contextmanager
+def _no_more_of_numba() -> Generator[None]:
+    """Let numba's CPU target not load all that numba compiles, for which templates of attributes ask it."""
+    target = import_module("numba.core.registry").cpu_target.target_context
+    target.load_additional_registries = lambda: None
+    try:
+        yield
+    finally:
+        del target.load_additional_registries
+
+
 def translated_module(source: str, name: str, namespace: Mapping[str, Any]) -> Any:
     """The LLVM module of a kernel, not optimised yet; None where numba has to translate it. numba's lock is held."""
     compiler: Any = import_module("numba.core.compiler")
     typing: Any = import_module("numba.core.registry").cpu_target.typing_context
     failures = (Unsupported, NotImplementedError, import_module("numba.core.errors").NumbaError)
-    target = compiler._make_subtarget(_operators(), _flags(compiler))
-    typing.refresh()
+    with _no_more_of_numba():
+        target = compiler._make_subtarget(_operators(), _flags(compiler))
+        typing.refresh()
     library = target.codegen().create_library(name)
     with target.push_code_library(library):
         try:

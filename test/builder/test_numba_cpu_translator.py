@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -172,3 +174,23 @@ def test_kernels_of_every_family_are_translated(family: str, monkeypatch: pytest
     assert sources
     for name, source in sources.items():
         assert _translated(source, name) is not None, name
+
+
+_IN_A_NEW_PROCESS = """
+import sys
+from mlirt.builder import numba_cpu_compiler
+source = sys.stdin.read()
+code = numba_cpu_compiler.compile_kernel(source, "k")
+assert "numba.np.arraymath" not in sys.modules, "numba has loaded what it compiles of NumPy"
+numba_cpu_compiler.translated_module = lambda *_: None
+assert numba_cpu_compiler.compile_kernel(source, "k")
+assert "numba.np.arraymath" in sys.modules
+"""
+
+
+def test_translation_loads_little_of_numba() -> None:
+    """numba's own way, which needs the rest of it, is open behind that."""
+    source = _HEADER + _SOURCES["tasks of a worker"]
+    command = [sys.executable, "-c", _IN_A_NEW_PROCESS]
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
