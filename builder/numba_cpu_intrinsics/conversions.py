@@ -67,7 +67,9 @@ def bfloat_bits(x: Value) -> Value:
     bits = x.reinterpret(types.uint32)
     rounded = (bits + ((bits >> 16) & 1) + 0x7FFF) >> 16
     quiet = (bits >> 16) | 0x40
-    return x.is_nan().choose(quiet, rounded).to(types.uint16)
+    # A scalar that is only moved never becomes a float where integers are compared.
+    is_nan = x.is_nan() if x.lanes else (bits & 0x7FFFFFFF) > _INFINITE
+    return is_nan.choose(quiet, rounded).to(types.uint16)
 
 
 def from_bfloat_bits(bits: Value) -> Value:
