@@ -215,6 +215,7 @@ PHASES = (
             ),
             Step("fuse-softmax-topk", "only what no attention has taken", "cpu"),
             Step("eliminate-dead-layers", "dead code elimination of what fusion left without a reader"),
+            Step("fuse-windows", "poolings in a row, before one of them goes into a reduction", "cuda"),
             Step(
                 "fuse-window-reduction",
                 "a pooling that only a reduction reads, once both have all that was fused to them",
@@ -306,6 +307,7 @@ PHASES = (
                 "kernels for blocks hold whole windows; what became of a convolution is known only now",
                 "cpu",
             ),
+            Step("fuse-windows", "poolings in a row that no convolution has taken", "cpu"),
             Step(
                 "fuse-input-conversion{arch={arch}}",
                 "convolutions and products have their final form, and orders follow from how they read",
