@@ -37,10 +37,10 @@ class FusePointwisePass(ModulePass):
     """Compute a pointwise op inside of its readers; accesses compose, so transposes and slices disappear too.
 
     A reader is a pointwise op, or with `into-reductions` a reduction. A result that is read more than once per element
-    is fused only where computing it again is cheap and all readers can take it; an op with at most `max-operands`
-    operands and `max-ops` scalar ops comes out. What can end a convolution or product so that this stores narrower
-    elements, such as bytes instead of 32-bit sums, is left to it. An operand that a run may repeat is copied where the
-    reader can end a convolution or product.
+    is fused only where computing it again is cheap, all readers can take it, and no convolution, product or reduction
+    before it can, where it costs nothing; an op with at most `max-operands` operands and `max-ops` scalar ops comes
+    out. What can end a convolution or product so that this stores narrower elements, such as bytes instead of 32-bit
+    sums, is left to it. An operand that a run may repeat is copied where the reader can end a convolution or product.
 
     Before:
 
@@ -111,7 +111,7 @@ class FusePointwisePass(ModulePass):
     def _pays_again(self, producer: PointwiseOp, users: set[Operation], cost: int) -> bool:
         """Whether all of several readers should compute the producer on their own."""
         readers = [user for user in users if _reads_as_input(user, producer.outputs[0])]
-        if cost > _CHEAP or len(readers) < len(users):
+        if cost > _CHEAP or len(readers) < len(users) or (cost > 0 and _is_epilogue(producer)):
             return False
         if any(isinstance(user, Consumer) and _computes_again(producer, user, cost) for user in readers):
             return False

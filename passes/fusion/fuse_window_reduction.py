@@ -46,7 +46,7 @@ class FuseWindowReductionPass(RulePass):
 
     name = "fuse-window-reduction"
 
-    most_elements: int = option(4, at_least=1)
+    most_elements: int = option(16, at_least=1)
 
     @rule(op(ReductionOp, inputs=some(WINDOW | op(ViewOp, WINDOW).named("view"))).named("reduction"))
     def fuse(self, m: Match, reduction: ReductionOp, window: WindowOp, view: ViewOp | None) -> Outcome:

@@ -194,3 +194,20 @@ func.func @repeated_by_a_run(%x: tensor<?x4xf32, #trt.dims<["n", "4"]>>, %z: ten
   }
   func.return %s, %t : tensor<?x4xf32, #trt.dims<["n", "4"]>>, tensor<?x4xf32, #trt.dims<["n", "4"]>>
 }
+
+// -----
+
+// What can end a product costs nothing there: the slices of a product with a bias read it, and do not add it each.
+// CHECK-LABEL: @slices_of_a_product
+// CHECK: fused.matmul
+// CHECK: fused.pointwise
+// CHECK: arith.addf
+// CHECK-COUNT-2: fused.pointwise
+// CHECK-NOT: arith.addf
+func.func @slices_of_a_product(%x: tensor<5x8xf32>, %w: tensor<8x6xf32>, %b: tensor<1x6xf32>) -> (tensor<5x3xf32>, tensor<5x3xf32>) {
+  %p = trt.matrix_multiply %x, %w : (tensor<5x8xf32>, tensor<8x6xf32>) -> tensor<5x6xf32>
+  %s = trt.elementwise sum %p, %b : (tensor<5x6xf32>, tensor<1x6xf32>) -> tensor<5x6xf32>
+  %q = trt.slice %s {start = #trt.dims<["0", "0"]>, size = #trt.dims<["5", "3"]>, stride = array<i64: 1, 1>} : (tensor<5x6xf32>) -> tensor<5x3xf32>
+  %k = trt.slice %s {start = #trt.dims<["0", "3"]>, size = #trt.dims<["5", "3"]>, stride = array<i64: 1, 1>} : (tensor<5x6xf32>) -> tensor<5x3xf32>
+  func.return %q, %k : tensor<5x3xf32>, tensor<5x3xf32>
+}
