@@ -34,8 +34,8 @@ LAYERS = (
     "fuse-sibling-convolutions{min-work=1},canonicalize,cse,dce"
 )
 FUSION = (
-    "convert-trt-to-fused,eliminate-dead-layers,sink-views,fuse-pointwise,fuse-convolution-activation,"
-    "fuse-convolution-elementwise,split-gated-products{few-rows=0},fuse-convolution-elementwise,"
+    "convert-trt-to-fused,eliminate-dead-layers,sink-views,fold-joined-slices,fuse-pointwise,"
+    "fuse-convolution-activation,fuse-convolution-elementwise,split-gated-products{few-rows=0},fuse-convolution-elementwise,"
     "fuse-convolution-pooling,eliminate-dead-layers,fuse-windows,"
     "fuse-window-reduction,fuse-row-reductions,fuse-row-elementwise,fuse-rows-reduction,cse,nest-concatenations,"
     "eliminate-concatenation"
