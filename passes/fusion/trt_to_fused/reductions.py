@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute, Block, Region
 
@@ -42,6 +44,7 @@ def convert_reduce(at: Conversion) -> None:
     axes, shape, element = sorted(integers(op.axes)), dims(op.input.type), element_of(op.input.type)
     if not axes:
         return at.replace(op.input)
+    axes = [axis for axis in axes if shape[axis] != 1] or axes  # others reduce nothing
     reduced = [shape[axis] for axis in axes]
     extreme = op.kind.data in _OF_BOOLEANS
     kind = _OF_BOOLEANS[op.kind.data] if is_bool(element) else _KINDS[op.kind.data]
@@ -49,16 +52,16 @@ def convert_reduce(at: Conversion) -> None:
     mean = op.kind.data is ReduceKind.AVG
     epilogue = mean_region(accumulator, element, product(reduced)) if mean else conversion_region(accumulator, element)
     body = conversion_region(element, accumulator)
-    access = _access(len(shape), axes, keep=bool(op.keep_dims.value.data))
+    access = _access(len(shape), axes, integers(op.axes), keep=bool(op.keep_dims.value.data))
     at.replace(at.emit(ReductionOp(kind, [op.input], [access], reduced, op.output.type, body, epilogue)))
 
 
-def _access(rank: int, axes: list[int], *, keep: bool) -> AccessAttr:
-    """Reduced axes come after the axes of the result."""
-    results = [axis for axis in range(rank) if keep or axis not in axes]
-    place = {axis: results.index(axis) for axis in results if axis not in axes}
-    place |= {axis: len(results) + number for number, axis in enumerate(axes)}
-    return AccessAttr.of([iteration(place[axis]) for axis in range(rank)])
+def _access(rank: int, axes: Sequence[int], gone: Sequence[int], *, keep: bool) -> AccessAttr:
+    """Reduced axes come after the axes of the result, which has those that are `gone` only where it keeps them."""
+    results = [axis for axis in range(rank) if keep or axis not in gone]
+    place: dict[int, Dim] = {axis: iteration(results.index(axis)) for axis in results if axis not in axes}
+    place |= {axis: iteration(len(results) + number) for number, axis in enumerate(axes)}
+    return AccessAttr.of([place.get(axis, 0) for axis in range(rank)])
 
 
 def mean_region(accumulator: Attribute, element: Attribute, count: Dim) -> Region:

@@ -91,3 +91,17 @@ func.func @shape(%x: tensor<?x6xf32, #trt.dims<["n", "6"]>>) -> tensor<2xi64> {
   %y = trt.shape %x : (tensor<?x6xf32, #trt.dims<["n", "6"]>>) -> tensor<2xi64>
   func.return %y : tensor<2xi64>
 }
+
+// -----
+
+// What is one long is not reduced, kept or not.
+// CHECK-LABEL: @reduces_nothing
+// CHECK: fused.reduction add(%x) {access = [#fused.access<["d0", "d1", "d3"]>], reduced = #trt.dims<["8"]>} : (tensor<2x1x8xf32>) -> tensor<2x1x1xf32>
+// CHECK: fused.reduction max(%x) {access = [#fused.access<["d0", "0", "d1"]>], reduced = #trt.dims<["8"]>} : (tensor<2x1x8xf32>) -> tensor<2xf32>
+// CHECK: fused.reduction max(%x) {access = [#fused.access<["d0", "d2", "d1"]>], reduced = #trt.dims<["1"]>} : (tensor<2x1x8xf32>) -> tensor<2x8xf32>
+func.func @reduces_nothing(%x: tensor<2x1x8xf32>) -> (tensor<2x1x1xf32>, tensor<2xf32>, tensor<2x8xf32>) {
+  %a = trt.reduce avg %x {axes = array<i64: 1, 2>} : (tensor<2x1x8xf32>) -> tensor<2x1x1xf32>
+  %b = trt.reduce max %x {axes = array<i64: 1, 2>, keep_dims = false} : (tensor<2x1x8xf32>) -> tensor<2xf32>
+  %c = trt.reduce max %x {axes = array<i64: 1>, keep_dims = false} : (tensor<2x1x8xf32>) -> tensor<2x8xf32>
+  func.return %a, %b, %c : tensor<2x1x1xf32>, tensor<2xf32>, tensor<2x8xf32>
+}
