@@ -16,6 +16,7 @@ from mlirt.dialects.symbolic import Dim, coefficient_of, symbols
 from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, rank, strides, tensor
 from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.column_blocks import column_blocks
 from mlirt.kernels.lib.loops.loop_nest import total
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
@@ -33,7 +34,8 @@ class SplitReductionsPass(RulePass):
     """Combine parts of what a long reduction combines first, and then the parts.
 
     Where neighbours in memory belong to different results, a thread has results of its own and walks across the rows.
-    With few results that is slow: parts of the rows become results of a first reduction, in the type that sums have.
+    With few results that is slow: parts of the rows become results of a first reduction, in the type that sums have,
+    unless blocks that share out some columns each are as fast.
     So do parts of rows that are longer than what the threads of a block can hold, or those of a cluster, where the
     device has clusters and a place for each row, unless there are so many rows that blocks which walk along one each
     are as fast by the estimates. Applied to the second one again until that is short. The outermost reduced dimension
@@ -53,6 +55,8 @@ class SplitReductionsPass(RulePass):
     def split(self, m: Match, reduction: ReductionOp) -> Outcome:
         device = Target("cuda", device=self.device).gpu
         results = typical(element_count(reduction.output.type), m.analysis(typical_values))
+        if column_blocks(reduction, m.analysis(typical_values), device) is not None:
+            return "the threads of blocks share out its columns"
         parts = _parts(reduction, results, device)
         if parts is None:
             return "a block or cluster holds its rows or is as fast in a loop, or its lengths are not known"

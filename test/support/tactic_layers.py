@@ -124,6 +124,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "pooling in planes": lambda: one_node("MaxPool", [numbers(8, 64, 64, 64)], kernel_shape=[3, 3], pads=[1] * 4)[0],
     "padding of rows": lambda: one_node("Pad", [numbers(64, 64, 61), np.array([0, 0, 2, 0, 0, 1])], 18, (1,))[0],
     "columns": lambda: one_node("CumSum", [numbers(300, 64), np.array(0)], constants=(1,))[0],
+    "sums of columns": lambda: one_node("ReduceSum", [numbers(300, 64), np.array([0])], constants=(1,))[0],
     "twice the size": _doubled,
     "transposed": lambda: _moved((300, 200), (1, 0)),
     "interleaved": lambda: _moved((64, 4096, 4), (0, 2, 1)),

@@ -1,10 +1,9 @@
 // RUN: rt-opt %s -p split-reductions --split-input-file | filecheck %s
 
-// Sums of columns: parts of the rows first. The parts are so many that they are split once more.
+// Sums of columns: parts of the rows first. The threads of blocks share out the parts of each column.
 // CHECK-LABEL: @columns
 // CHECK:       [[P:%.*]] = fused.reduction add(%x) {access = [#fused.access<["128*d0 + d2", "d1"]>], reduced = #trt.dims<["128"]>} : (tensor<65536x1024xf16>) -> tensor<512x1024xf32> {
-// CHECK:       [[Q:%.*]] = fused.reduction add([[P]]) {access = [#fused.access<["16*d0 + d2", "d1"]>], reduced = #trt.dims<["16"]>} : (tensor<512x1024xf32>) -> tensor<32x1024xf32> {
-// CHECK:       [[Y:%.*]] = fused.reduction add([[Q]]) {access = [#fused.access<["d1", "d0"]>], reduced = #trt.dims<["32"]>} : (tensor<32x1024xf32>) -> tensor<1024xf16> {
+// CHECK:       [[Y:%.*]] = fused.reduction add([[P]]) {access = [#fused.access<["d1", "d0"]>], reduced = #trt.dims<["512"]>} : (tensor<512x1024xf32>) -> tensor<1024xf16> {
 // CHECK:         arith.truncf
 // CHECK:       func.return [[Y]]
 func.func @columns(%x: tensor<65536x1024xf16>) -> tensor<1024xf16> {
@@ -48,10 +47,10 @@ func.func @others(%x: tensor<256x65536xf32>, %z: tensor<256x4x1048576xf32>) -> (
 
 // Averages of images whose channels lie innermost; the epilogue and what it reads come last.
 // CHECK-LABEL: @average
-// CHECK:       [[P:%.*]] = fused.reduction add(%x) {access = [#fused.access<["d1", "d2", "d0 + d5", "d6"]>], reduced = #trt.dims<["1", "28"]>} : {{.*}} -> tensor<28x2x64x1x1xf32> {
-// CHECK:       fused.reduction add([[P]]) extras(%b : tensor<64xf32>) {access = [#fused.access<["d4", "d0", "d1", "d2", "d3"]>], extra_access = [#fused.access<["d1"]>], reduced = #trt.dims<["28"]>}
-func.func @average(%x: tensor<2x64x28x28xf32, #trt.dims<["2", "64", "28", "28"], order = [0, 2, 3, 1]>>, %b: tensor<64xf32>) -> tensor<2x64x1x1xf32> {
-  %y = fused.reduction add(%x) extras(%b : tensor<64xf32>) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], extra_access = [#fused.access<["d1"]>], reduced = #trt.dims<["28", "28"]>} : (tensor<2x64x28x28xf32, #trt.dims<["2", "64", "28", "28"], order = [0, 2, 3, 1]>>) -> tensor<2x64x1x1xf32> {
+// CHECK:       [[P:%.*]] = fused.reduction add(%x) {access = [#fused.access<["d1", "d2", "d0 + d5", "d6"]>], reduced = #trt.dims<["1", "56"]>} : {{.*}} -> tensor<56x2x64x1x1xf32> {
+// CHECK:       fused.reduction add([[P]]) extras(%b : tensor<64xf32>) {access = [#fused.access<["d4", "d0", "d1", "d2", "d3"]>], extra_access = [#fused.access<["d1"]>], reduced = #trt.dims<["56"]>}
+func.func @average(%x: tensor<2x64x56x56xf32, #trt.dims<["2", "64", "56", "56"], order = [0, 2, 3, 1]>>, %b: tensor<64xf32>) -> tensor<2x64x1x1xf32> {
+  %y = fused.reduction add(%x) extras(%b : tensor<64xf32>) {access = [#fused.access<["d0", "d1", "d4", "d5"]>], extra_access = [#fused.access<["d1"]>], reduced = #trt.dims<["56", "56"]>} : (tensor<2x64x56x56xf32, #trt.dims<["2", "64", "56", "56"], order = [0, 2, 3, 1]>>) -> tensor<2x64x1x1xf32> {
   ^bb0(%e: f32):
     fused.yield %e : f32
   } {
