@@ -149,6 +149,8 @@ def _layers() -> Iterator[Layer]:
     yield *parse_module(long_rows_text((15,), 70_000, "f32")), PLAIN
     pooled = pooling_text("max", (2, 64, 26, 28), "f16", last=True, planes=True, size=2, stride=2, pads=(0, 0))
     yield *parse_module(pooled), PLAIN
+    large = pooling_text("max", (2, 64, 26, 28), "f16", last=True, planes=True, size=4, stride=4, pads=(0, 0))
+    yield *parse_module(large), PLAIN
     packed = PackedNetwork(PackedCase(rows=2, columns=65, depth=128, block=32))
     yield packed.module, packed.ctx, PLAIN
 

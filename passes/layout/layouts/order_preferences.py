@@ -36,7 +36,7 @@ from mlirt.dialects.tensor_types import (
     strides,
     with_order,
 )
-from mlirt.kernels.lib.pooled_planes import MIN_ELEMENTS, has_tiles
+from mlirt.kernels.lib.pooled_planes import MIN_ELEMENTS, has_result_tiles, has_tiles
 from mlirt.passes.layout.layouts.io_borders import direct_values, is_io_border
 from mlirt.passes.layout.layouts.order_costs import FORBIDDEN, LAUNCH, Costs, is_constant_like
 
@@ -159,7 +159,7 @@ def _has_planes_kernel(op: WindowOp, costs: Costs) -> bool:
     """Whether a pooling of channels that are innermost has a kernel that writes planes."""
     is_image = op.axis.value.data == 2 and has_orders(op.input.type) and has_orders(op.output.type)
     is_large = costs.number(element_count(op.output.type)) >= MIN_ELEMENTS
-    return is_image and is_large and has_tiles(op)
+    return is_image and is_large and (has_tiles(op) or has_result_tiles(op))
 
 
 def _resampled(op: Operation, costs: Costs) -> Choice:
