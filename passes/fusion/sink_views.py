@@ -17,6 +17,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_half, with_dims
 from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, joining_view, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
+from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
 
@@ -39,7 +40,9 @@ class SinkViewsPass(RulePass):
         %p = fused.pointwise %x ["d0", "d1", "d2", "d3"], %b ["d1"] { max(x + b, 0) } : tensor<2x4x1x8xf32>
         %y = fused.view %p : (tensor<2x4x1x8xf32>) -> tensor<2x4x8xf32>
 
-    A slice or transpose in front of a view of the first kind reads what the view shows: so it can join its readers.
+    A slice or transpose in front of a view of the first kind reads what the view shows: so it can join its readers. In
+    front of any other view it is read through that, where the only reader is a slice or transpose again: heads of
+    attention are a slice of a product, a view, and a transpose.
 
     A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
     convolution or product writes and a normalisation reads stays narrow. Where a chain of pointwise ops ends in the
@@ -68,6 +71,20 @@ class SinkViewsPass(RulePass):
             return None
         access = move.access.data[0].substituted(places)
         return m.insert(PointwiseOp(list(move.inputs), [access], [view.output.type], move.detach_region(move.body)))
+
+    @rule(op(PointwiseOp, op(ViewOp, op(PointwiseOp).named("move")).named("view")).named("reader"))
+    def read_through(self, m: Match, reader: PointwiseOp, view: ViewOp, move: PointwiseOp) -> Outcome:
+        moves = all(is_identity(one.body) and len(one.inputs) == len(one.outputs) == 1 for one in (reader, move))
+        (access, *_), space = reader.access, dims(reader.outputs[0].type)
+        if not moves or is_elementwise(access, dims(view.output.type)):
+            return None
+        extents = {f"d{axis}": size for axis, size in enumerate(space)}
+        places = through_view(dims(view.input.type), dims(view.output.type), access.indices(), extents)
+        if places is None:
+            return "the view joins axes that are read apart"
+        read = move.access.data[0].substituted({f"d{axis}": place for axis, place in enumerate(places)})
+        body = reader.detach_region(reader.body)
+        return m.insert(PointwiseOp(list(move.inputs), [read], [reader.outputs[0].type], body))
 
     @rule(op(PointwiseOp, inputs=some(op(ViewOp).shared())).named("reader"))
     def sink(self, m: Match, reader: PointwiseOp) -> Outcome:

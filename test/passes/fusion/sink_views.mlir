@@ -214,3 +214,41 @@ func.func @narrow_again_with_another(%x: tensor<4x8xf16>, %w: tensor<8x16xf16>, 
   }
   func.return %y : tensor<4x2x8xf16>
 }
+
+// -----
+
+// Heads of queries: a slice of a product, a view that splits its columns, and a transpose, which reads all of that at once.
+// CHECK-LABEL: @heads
+// CHECK: [[Y:%.*]] = fused.pointwise %x {access = [#fused.access<["d0", "d2", "1", "4*d1 + d3"]>]} : (tensor<2x5x3x12xf32>) -> tensor<2x3x5x4xf32>
+// CHECK-NOT: fused.view
+// CHECK: func.return [[Y]]
+func.func @heads(%x: tensor<2x5x3x12xf32>) -> tensor<2x3x5x4xf32> {
+  %s = fused.pointwise %x {access = [#fused.access<["d0", "d1", "1", "d2"]>]} : (tensor<2x5x3x12xf32>) -> tensor<2x5x12xf32> {
+  ^bb0(%e: f32):
+    fused.yield %e : f32
+  }
+  %v = fused.view %s : (tensor<2x5x12xf32>) -> tensor<2x5x3x4xf32>
+  %y = fused.pointwise %v {access = [#fused.access<["d0", "d2", "d1", "d3"]>]} : (tensor<2x5x3x4xf32>) -> tensor<2x3x5x4xf32> {
+  ^bb0(%e: f32):
+    fused.yield %e : f32
+  }
+  func.return %y : tensor<2x3x5x4xf32>
+}
+
+// -----
+
+// A view that joins axes which the transpose reads apart stays.
+// CHECK-LABEL: @joined
+// CHECK: fused.view
+func.func @joined(%x: tensor<5x2x3x4xf32>) -> tensor<12x10xf32> {
+  %s = fused.pointwise %x {access = [#fused.access<["d1", "d0", "d2", "d3"]>]} : (tensor<5x2x3x4xf32>) -> tensor<2x5x3x4xf32> {
+  ^bb0(%e: f32):
+    fused.yield %e : f32
+  }
+  %v = fused.view %s : (tensor<2x5x3x4xf32>) -> tensor<10x12xf32>
+  %y = fused.pointwise %v {access = [#fused.access<["d1", "d0"]>]} : (tensor<10x12xf32>) -> tensor<12x10xf32> {
+  ^bb0(%e: f32):
+    fused.yield %e : f32
+  }
+  func.return %y : tensor<12x10xf32>
+}
