@@ -65,7 +65,7 @@ def test_the_ends_of_a_phase() -> None:
 def test_text() -> None:
     lines = str(Pipeline.default().after("sink-views", "dce")).splitlines()
     assert [line.partition(":")[0] for line in lines] == list(phase_names())
-    assert "sink-views,dce,fuse-pointwise" in lines[3]
+    assert "sink-views,dce,fold-joined-slices" in lines[3]
     assert "fuse-row-reductions" in Pipeline.default().text("cuda")
 
 
