@@ -38,9 +38,10 @@ class FusePointwisePass(ModulePass):
 
     A reader is a pointwise op, or with `into-reductions` a reduction. A result that is read more than once per element
     is fused only where computing it again is cheap, all readers can take it, and no convolution, product or reduction
-    before it can, where it costs nothing; an op with at most `max-operands` operands and `max-ops` scalar ops comes
-    out. What can end a convolution or product so that this stores narrower elements, such as bytes instead of 32-bit
-    sums, is left to it. An operand that a run may repeat is copied where the reader can end a convolution or product.
+    before it can, where it costs nothing and stores no wider elements; an op with at most `max-operands` operands and
+    `max-ops` scalar ops comes out. What can end a convolution or product so that this stores narrower elements, such as
+    bytes instead of 32-bit sums, is left to it. An operand that a run may repeat is copied where the reader can end a
+    convolution or product.
 
     Before:
 
@@ -111,7 +112,7 @@ class FusePointwisePass(ModulePass):
     def _pays_again(self, producer: PointwiseOp, users: set[Operation], cost: int) -> bool:
         """Whether all of several readers should compute the producer on their own."""
         readers = [user for user in users if _reads_as_input(user, producer.outputs[0])]
-        if cost > _CHEAP or len(readers) < len(users) or (cost > 0 and _is_epilogue(producer)):
+        if cost > _CHEAP or len(readers) < len(users) or (cost > 0 and _ends_as_narrow(producer)):
             return False
         if any(isinstance(user, Consumer) and _computes_again(producer, user, cost) for user in readers):
             return False
@@ -136,6 +137,13 @@ def _computes_again(producer: PointwiseOp, consumer: Consumer, cost: int) -> boo
 def _is_epilogue(op: Consumer) -> bool:
     """Whether the op can end the convolution, product or reduction before it, where it costs nothing."""
     return isinstance(op, PointwiseOp) and any(producer_of(op, value) is not None for value in op.inputs)
+
+
+def _ends_as_narrow(op: PointwiseOp) -> bool:
+    """Whether the op can end what accumulates before it, which stores no wider elements then."""
+    width = byte_width(element_of(op.outputs[0].type))
+    made = [value for value in op.inputs if producer_of(op, value) is not None]
+    return any(byte_width(element_of(value.type)) >= width for value in made)
 
 
 def _may_repeat(op: PointwiseOp) -> bool:

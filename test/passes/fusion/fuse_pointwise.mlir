@@ -211,3 +211,19 @@ func.func @slices_of_a_product(%x: tensor<5x8xf32>, %w: tensor<8x6xf32>, %b: ten
   %k = trt.slice %s {start = #trt.dims<["0", "3"]>, size = #trt.dims<["5", "3"]>, stride = array<i64: 1, 1>} : (tensor<5x6xf32>) -> tensor<5x3xf32>
   func.return %q, %k : tensor<5x3xf32>, tensor<5x3xf32>
 }
+
+// -----
+
+// A conversion to a wider type is computed in each reader: what the product stores stays narrow.
+// CHECK-LABEL: @widened_in_readers
+// CHECK: [[P:%.*]] = fused.matmul {{.*}} -> tensor<5x6xf16>
+// CHECK: fused.reduction add([[P]])
+// CHECK: fused.reduction max([[P]])
+// CHECK-NOT: fused.pointwise
+func.func @widened_in_readers(%x: tensor<5x8xf16>, %w: tensor<8x6xf16>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %p = trt.matrix_multiply %x, %w : (tensor<5x8xf16>, tensor<8x6xf16>) -> tensor<5x6xf16>
+  %s = trt.identity %p : (tensor<5x6xf16>) -> tensor<5x6xf32>
+  %q = trt.reduce sum %s {axes = array<i64: 1>, keep_dims = false} : (tensor<5x6xf32>) -> tensor<5xf32>
+  %k = trt.reduce max %s {axes = array<i64: 1>, keep_dims = false} : (tensor<5x6xf32>) -> tensor<5xf32>
+  func.return %q, %k : tensor<5xf32>, tensor<5xf32>
+}
