@@ -44,6 +44,15 @@ def _barrier(builder: Any) -> Any:
 barrier = word(types.void, [], _barrier)
 
 
+def _warp_barrier(builder: Any) -> Any:
+    name = "llvm.nvvm.bar.warp.sync"
+    found = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(VOID, [I32]), name)
+    return builder.call(found, [I32(-1)])
+
+
+warp_barrier = word(types.void, [], _warp_barrier)
+
+
 @maker
 def block_is_finite(count: int) -> Any:
     """`word(x)`: whether all elements of the fragment `x` are finite, in all threads of the block."""

@@ -53,7 +53,7 @@ class AsyncCopies:
             done = np.isin(copy.access.block, blocks) & (copy.group < self._groups(copy.access.block) - pending)
             if done.any():
                 arrived = _pick(copy.access, done)
-                copy.target.finish_write(replace(arrived, epoch=epochs.of(arrived.block)), copy.data[done])
+                copy.target.finish_write(epochs.now(arrived), copy.data[done])
             if not done.all():
                 left = ~done
                 self._under_way.append(_Copy(copy.target, _pick(copy.access, left), copy.data[left], copy.group[left]))
@@ -72,4 +72,5 @@ def _pick(access: Access, chosen: Array) -> Access:
         block=access.block[chosen],
         thread=access.thread[chosen],
         epoch=access.epoch[chosen],
+        phase=access.phase[chosen],
     )

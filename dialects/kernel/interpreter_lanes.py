@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.kernel.interpreter_memory import Access, Buffer
+from mlirt.dialects.kernel.simt import MAX_THREADS, WARP
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
 
 class Epochs:
-    """The epoch of each block: a barrier starts a new one."""
+    """The epoch of each block, of which a barrier starts a new one, and the phase of each warp, as its barriers do."""
 
     def __init__(self, blocks: int) -> None:
         import numpy as np
 
         self._of = np.zeros(blocks, np.int64)
         self._newest = 0
+        self._phases: Array | None = None  # of warps of blocks, once there are any
 
     def of(self, blocks: Array) -> Array:
         return self._of[blocks]
@@ -36,6 +39,25 @@ class Epochs:
         """These blocks have passed a barrier."""
         self._newest += 1
         self._of[blocks] = self._newest
+
+    def now(self, access: Access) -> Access:
+        """An access as one of the present epochs and phases."""
+        return replace(access, epoch=self.of(access.block), phase=self.phases(access.block, access.thread))
+
+    def phases(self, blocks: Array, threads: Array) -> Array:
+        """How many barriers of their warps these threads have passed."""
+        import numpy as np
+
+        return np.zeros(len(blocks), np.int64) if self._phases is None else self._phases[blocks, threads // WARP]
+
+    def start_phases(self, blocks: Array, threads: Array) -> None:
+        """The warps of these threads have passed a barrier of their own."""
+        import numpy as np
+
+        if self._phases is None:
+            self._phases = np.zeros((len(self._of), MAX_THREADS // WARP), np.int64)
+        first = threads % WARP == 0
+        self._phases[blocks[first], threads[first] // WARP] += 1
 
 
 class Lanes:
@@ -101,8 +123,8 @@ class Lanes:
 
     def access(self, index: Array, lanes: Array, where: str) -> Access:
         """The access of `lanes` to `index`, one element for each of these."""
-        block = self.block[lanes]
-        return Access(where, index, block, self.thread[lanes], self.epochs.of(block))
+        block, thread = self.block[lanes], self.thread[lanes]
+        return Access(where, index, block, thread, self.epochs.of(block), self.epochs.phases(block, thread))
 
     @contextmanager
     def only(self, active: Array) -> Generator[None]:

@@ -1,8 +1,9 @@
 """The memory of interpreted kernels: flat buffers that notice bad indices, reads of nothing and races.
 
-Each element remembers who wrote it last and who has read it, as (block, thread, epoch). Two accesses of one element,
-one of them a write, race when they come from different blocks, or from different threads of a block within one epoch; a
-barrier starts the next epoch of its block.
+Each element remembers who wrote it last and who has read it, as (block, thread, epoch, phase). Two accesses of one
+element, one of them a write, race when they come from different blocks, or from different threads of a block within one
+epoch; a barrier starts the next epoch of its block. Threads of one warp are ordered by its phases as well, of which a
+barrier of the warp starts the next one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlirt.dialects.kernel.simt import WARP
 from mlirt.errors import CompileError
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _NOBODY = -1
 _SEVERAL = -2
+_SEVERAL_OF_WARP = -3  # of warp 0; less the number of another one
 
 
 class KernelError(CompileError):
@@ -48,13 +51,16 @@ class NeverSentError(KernelError):
 
 @dataclass(frozen=True)
 class Access:
-    """One op's accesses: for each active lane its index, its block, its thread, and the epoch that its block is in."""
+    """One op's accesses: for each active lane its index, its block, its thread, and the epoch that its block is in, and
+    the phase of its warp.
+    """
 
     where: str
     index: Array
     block: Array
     thread: Array
     epoch: Array
+    phase: Array
 
 
 class Buffer:
@@ -71,8 +77,8 @@ class Buffer:
         import numpy as np
 
         self.tracked = True
-        self.writer = np.full((3, self.data.size), _NOBODY, np.int64)
-        self.reader = np.full((3, self.data.size), _NOBODY, np.int64)
+        self.writer = np.full((4, self.data.size), _NOBODY, np.int64)
+        self.reader = np.full((4, self.data.size), _NOBODY, np.int64)
 
     def moved(self, name: str, base: int) -> Buffer:
         """The same memory by another name, with index zero at `base`."""
@@ -118,7 +124,7 @@ class Buffer:
         """What `begin_write` announced has happened now."""
         at = self.locate(access)
         self.data[at] = values
-        self.writer[2, at] = access.epoch
+        self.writer[2:, at] = access.epoch, access.phase
         assert self.initialized is not None
         self.initialized[at] = True
 
@@ -145,39 +151,55 @@ class Buffer:
             one, other = int(order[twice[0]]), int(order[twice[0] + 1])
             element = self._element(access, one)
             raise RaceError(f"{access.where}: {element} is written{_who(access, one)} and{_who(access, other)} at once")
-        self.writer[:, at] = access.block, access.thread, access.epoch
+        self.writer[:, at] = access.block, access.thread, access.epoch, access.phase
 
     def _refuse_other(self, access: Access, before: Array, verb: str, earlier: str) -> None:
-        block, thread, epoch = before
+        block, thread, epoch, phase = before
         other_block = (block != _NOBODY) & (block != access.block)
         other_thread = (block == access.block) & (epoch == access.epoch) & (thread != access.thread)
+        other_thread &= (_warp_of(thread) != access.thread // WARP) | (phase == access.phase)
         bad = other_block | other_thread
         if bad.any():
             lane = int(bad.argmax())
-            several = _SEVERAL in (block[lane], thread[lane])
+            several = block[lane] == _SEVERAL or thread[lane] <= _SEVERAL
             culprit = "several others" if several else f"block {block[lane]} thread {thread[lane]}"
             order = "blocks are never ordered" if other_block[lane] else "there is no barrier between"
             what = f"{verb} {self._element(access, lane)}{_who(access, lane)}"
             raise RaceError(f"{access.where} {what}, which {culprit} {earlier}: {order}")
 
     def _note_readers(self, access: Access, at: Array) -> None:
-        """Merge the new readers with the ones known; `_SEVERAL` stands for more than one block or thread."""
+        """Merge the new readers with the ones known; `_SEVERAL` stands for more than one block or thread.
+
+        Readers of the same warp in an earlier phase are forgotten: who may write behind a reader of this phase may do
+        so behind them.
+        """
         import numpy as np
 
-        block, thread, epoch = self.reader[:, at]
+        block, thread, epoch, phase = self.reader[:, at]
         same_block, same_epoch = block == access.block, epoch == access.epoch
+        warp = access.thread // WARP
         new_block = np.where((block == _NOBODY) | same_block, access.block, _SEVERAL)
-        several = same_block & same_epoch & (thread != access.thread)
-        self.reader[:, at] = new_block, np.where(several, _SEVERAL, access.thread), access.epoch
+        other, same_warp = same_block & same_epoch & (thread != access.thread), _warp_of(thread) == warp
+        several, of_warp = other & ~same_warp, other & same_warp & (phase == access.phase)
+        self.reader[:, at] = new_block, access.thread, access.epoch, access.phase
         # Of several lanes that read one element now, the last one is on record: the others see that it is not them.
-        kept_block, kept_thread, _ = self.reader[:, at]
+        kept_block, kept_thread = self.reader[:2, at]
         lost_block = (kept_block != _SEVERAL) & (kept_block != access.block)
-        lost_thread = (kept_thread != _SEVERAL) & (kept_thread != access.thread) & ~lost_block
+        lost_thread, kept_warp = (kept_thread != access.thread) & ~lost_block, kept_thread // WARP == warp
+        one_warp = of_warp | (lost_thread & kept_warp)
         self.reader[0, at[lost_block]] = _SEVERAL
-        self.reader[1, at[lost_thread | several]] = _SEVERAL
+        self.reader[1, at[one_warp]] = _SEVERAL_OF_WARP - warp[one_warp]
+        self.reader[1, at[several | (lost_thread & ~kept_warp)]] = _SEVERAL
 
     def _element(self, access: Access, lane: int) -> str:
         return f"%{self.name}[{access.index[lane]}]"
+
+
+def _warp_of(threads: Array) -> Array:
+    """The warp of a thread, or of several of one warp; negative where there is none."""
+    import numpy as np
+
+    return np.where(threads >= 0, threads // WARP, _SEVERAL_OF_WARP - threads)
 
 
 def _who(access: Access, lane: int) -> str:

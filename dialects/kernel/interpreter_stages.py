@@ -131,7 +131,7 @@ class Stages:
         fenced = block * MAX_THREADS + thread
         for memory in self.memories.values():
             loose = np.flatnonzero(memory.unfenced)
-            writers, threads, _ = memory.writer[:, loose]
+            writers, threads, *_ = memory.writer[:, loose]
             memory.unfenced[loose[np.isin(writers * MAX_THREADS + threads, fenced)]] = False
 
     def product(self, warpgroup: tuple[int, int], operands: list[tuple[SharedBuffer, Array]]) -> None:

@@ -214,6 +214,24 @@ class BarrierOp(Instruction):
 
 
 @instruction
+class WarpBarrierOp(Instruction):
+    """Wait for all threads of the warp; what they have written before is visible to each other after.
+
+    Example: `kernel.warp_barrier`
+    """
+
+    name = "kernel.warp_barrier"
+
+    effects = SYNCHRONIZES
+    scope = "warp"
+    cuda = Text("warp_barrier")
+
+    @staticmethod
+    def meaning(x: Any, site: Site) -> None:
+        site.lanes.epochs.start_phases(site.block, site.thread)
+
+
+@instruction
 class ShuffleOp(Instruction):
     """The value that the thread whose number in the warp differs by `exclusive or` with `mask` has.
 

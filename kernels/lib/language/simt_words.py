@@ -20,7 +20,16 @@ from mlirt.dialects.kernel.fragment import (
 )
 from mlirt.dialects.kernel.fragment_map import FragmentPartOp, MapFragmentOp
 from mlirt.dialects.kernel.matrix_unit import LoadMatrixOp, MmaKind, MmaOp
-from mlirt.dialects.kernel.simt import BarrierOp, BlockIdOp, GridSizeOp, ReuseSharedOp, SharedOp, ShuffleOp, ThreadIdOp
+from mlirt.dialects.kernel.simt import (
+    BarrierOp,
+    BlockIdOp,
+    GridSizeOp,
+    ReuseSharedOp,
+    SharedOp,
+    ShuffleOp,
+    ThreadIdOp,
+    WarpBarrierOp,
+)
 from mlirt.dialects.kernel.split_float import BlockIsFiniteOp
 from mlirt.kernels.lib.language.context import builder, emit
 from mlirt.kernels.lib.language.values import Index, Value, value_of
@@ -28,7 +37,8 @@ from mlirt.kernels.lib.language.values import Index, Value, value_of
 __all__ = [
     "Access", "block_id", "block_is_finite", "commit_copies", "copy_async", "count_where", "element_at", "elementwise",
     "filled", "fragment", "grid_size", "load_fragment", "load_matrix", "mma", "named", "part_of", "reuse_shared",
-    "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "thread_id", "wait_for_copies", "zeros",
+    "shared_memory", "shuffle_xor", "store_fragment", "sync_threads", "sync_warp", "thread_id", "wait_for_copies",
+    "zeros",
 ]  # fmt: skip
 
 
@@ -60,6 +70,11 @@ def grid_size() -> Value:
 def sync_threads() -> None:
     """Wait until all threads of the block are here (__syncthreads)."""
     builder().insert(BarrierOp())
+
+
+def sync_warp() -> None:
+    """Wait until all threads of the warp are here (__syncwarp)."""
+    builder().insert(WarpBarrierOp())
 
 
 def commit_copies() -> None:

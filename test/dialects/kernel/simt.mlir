@@ -8,6 +8,7 @@
 // CHECK-NEXT:   %b = kernel.block_id {axis = 1 : i64} : index
 // CHECK-NEXT:   %g = kernel.grid_size {axis = 2 : i64} : index
 // CHECK-NEXT:   kernel.barrier
+// CHECK-NEXT:   kernel.warp_barrier
 // CHECK-NEXT:   %zero = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:   %other = kernel.shuffle %zero {mask = 16 : i64} : f32 -> f32
 kernel.func @threads(%x: memref<?xf32>) attributes {block_size = 64 : i64} {
@@ -17,6 +18,7 @@ kernel.func @threads(%x: memref<?xf32>) attributes {block_size = 64 : i64} {
   %b = kernel.block_id {axis = 1 : i64} : index
   %g = kernel.grid_size {axis = 2 : i64} : index
   kernel.barrier
+  kernel.warp_barrier
   %zero = arith.constant 0.0 : f32
   %other = kernel.shuffle %zero {mask = 16 : i64} : f32 -> f32
   kernel.return

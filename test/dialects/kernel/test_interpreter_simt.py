@@ -90,6 +90,72 @@ def test_a_barrier_that_only_some_threads_reach_is_divergent() -> None:
         run_kernel(parse_kernel(guarded), [np.zeros(64, np.float32), np.zeros(64, np.float32)], grid=1)
 
 
+WITHIN_WARPS = f"""
+kernel.func @exchange(%x: memref<?xf32>, %y: memref<?xf32>) attributes {{block_size = 64 : i64}} {{
+  %mask = arith.constant 21 : index
+  %tile = kernel.shared : memref<64xf32, "shared">
+  %t = kernel.thread_id : index
+  %other = arith.xori %t, %mask : index
+  %v = kernel.load %x[%t] {ONE} : memref<?xf32> -> f32
+  kernel.store %v, %tile[%t] {STORE_SHARED.replace("%w", "%v")}
+  // written
+  kernel.warp_barrier
+  %w = kernel.load %tile[%other] {LOAD_SHARED}
+  // read
+  kernel.warp_barrier
+  %s = arith.addf %v, %w : f32
+  kernel.store %s, %tile[%t] {STORE_SHARED}
+  kernel.store %w, %y[%t] {ONE} : f32, memref<?xf32>
+  kernel.return
+}}
+"""
+
+
+def run_within_warps(text: str) -> tuple[np.ndarray, np.ndarray]:
+    x, y = np.arange(64, dtype=np.float32), np.empty(64, np.float32)
+    run_kernel(parse_kernel(text), [x, y], grid=1)
+    return x, y
+
+
+def test_a_barrier_of_a_warp_orders_its_threads() -> None:
+    x, y = run_within_warps(WITHIN_WARPS)
+    np.testing.assert_array_equal(y, x[np.arange(64) ^ 21])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "race"),
+    [
+        ("  // written\n  kernel.warp_barrier\n", "", "reads %tile.* wrote: there is no barrier between"),
+        ("  // read\n  kernel.warp_barrier\n", "", "writes %tile.* reads: there is no barrier between"),
+        ("constant 21", "constant 53", "reads %tile.* wrote: there is no barrier between"),  # of the other warp
+    ],
+)
+def test_other_threads_are_not_ordered_by_it(old: str, new: str, race: str) -> None:
+    with pytest.raises(RaceError, match=race):
+        run_within_warps(WITHIN_WARPS.replace(old, new))
+
+
+def test_readers_of_several_warps_are_remembered() -> None:
+    """All threads read the first element; a barrier of each warp does not let a thread of one write it."""
+    text = WITHIN_WARPS.replace("arith.xori %t, %mask", "arith.muli %t, %zero").replace(
+        "  %mask =", "  %zero = arith.constant 0 : index\n  %mask ="
+    )
+    text = text.replace("  // written\n  kernel.warp_barrier\n", "  kernel.barrier\n")
+    with pytest.raises(RaceError, match=r"writes %tile\[0\] .* reads: there is no barrier between"):
+        run_within_warps(text)
+    x, y = run_within_warps(text.replace("  // read\n  kernel.warp_barrier\n", "  kernel.barrier\n"))
+    np.testing.assert_array_equal(y, np.full_like(x, x[0]))
+
+
+def test_a_barrier_of_a_warp_that_only_some_threads_reach_is_divergent() -> None:
+    guarded = WITHIN_WARPS.replace(
+        "  // written\n  kernel.warp_barrier\n",
+        "  %low = arith.cmpi slt, %t, %mask : index\n  scf.if %low {\n    kernel.warp_barrier\n  }\n",
+    )
+    with pytest.raises(DivergenceError):
+        run_within_warps(guarded)
+
+
 def test_shuffles_add_up_a_warp() -> None:
     text = """
     kernel.func @sum(%x: memref<?xf32>, %y: memref<?xf32>) attributes {block_size = 64 : i64} {
