@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.matrix_unit import MmaKind
-from mlirt.dialects.kernel.warpgroup import LINE, ROWS
+from mlirt.dialects.kernel.warpgroup import GROUP_LINES, LINE, ROWS
 from mlirt.dialects.layout import arranged, vector_width
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
@@ -23,10 +24,9 @@ from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.wgmma import is_depthwise, kind_of, pads_with_zeros
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.plane_box_product import PlaneBoxProduct, Planes
-from mlirt.kernels.lib.cuda.warpgroups.plane_box_tile import PlaneBoxTile, PlaneBoxWork
+from mlirt.kernels.lib.cuda.warpgroups.plane_box_tile import MIN_KEPT, PlaneBoxTile, PlaneBoxWork
 from mlirt.kernels.lib.cuda.warpgroups.plane_boxes import PlaneAxis, PlaneBox
-from mlirt.kernels.lib.cuda.warpgroups.plane_results import PlaneResults
-from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
+from mlirt.kernels.lib.cuda.warpgroups.plane_results import PlaneResults, staged_bytes
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
     ResultShape,
     RowEpilogue,
@@ -35,6 +35,7 @@ from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import (
     scalar_operations,
 )
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory, MatrixSource
+from mlirt.kernels.lib.epilogue import extra_operands
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import worth_measuring
 
@@ -48,7 +49,7 @@ PRIORITY = 18
 _HALVES = frozenset({MmaKind.F16, MmaKind.BF16})
 _MIN_CHANNELS, _MIN_RESULTS = 16, 8
 _MIN_PIXELS = 32  # of a row: a tile has whole rows of so many
-_WIDTHS, _HEIGHTS, _STAGES, _KEPT = (32, 64, 128, 256), (8, 4, 2, 1), (2, 1), (10, 8, 6, 4)
+_WIDTHS, _HEIGHTS, _KEPT = (32, 64, 128, 256), range(8, 0, -1), (10, 8, 6, 4)
 _APART = (1, 2, 4)  # results of a pixel in a row, of a deconvolution: what a thread writes is aligned then
 _TOGETHER = 2  # neighbouring pixels of a channel that are read at once, where rows are aligned for it
 _PIECE = 16  # bytes of the widest access
@@ -82,27 +83,52 @@ class PlaneConvolution:
         output = self.op.output
         place, width = self.lowering.placements[output], byte_width(element_of(output.type))
         steps = [step * width for step in place.strides[:-1]]
-        most = min(_PIECE, PlaneResults.width(self.axes[-1].apart) * width)
+        most = min(_PIECE, GROUP_LINES * width)
         return vector_width(most, place.offset, dims(output.type)[-1] * width, *steps) // width
+
+    @property
+    def staged(self) -> int:
+        """Bytes of shared memory that results pass through."""
+        op = self.op
+        is_by_rows = all(one.steps[-1] == 0 for one in extra_operands(op, self.lowering.placements))
+        width = byte_width(element_of(op.output.type) if is_by_rows else self.kind.accumulator_type)
+        return staged_bytes(self.axes[-1].apart, width)
 
     def box(self, tile: PlaneBoxTile) -> PlaneBox:
         return PlaneBox(*self.axes[1:], tile.height, tile.columns, self.together)
 
     def fits(self, tile: PlaneBoxTile) -> bool:
         """Whether a tile can do it."""
-        apart, lines = self.axes[-1].apart, self.box(tile).lines
-        return tile.is_whole(apart) and tile.shared_bytes(lines, apart) <= self.lowering.target.gpu.shared_bytes
+        apart, gpu = self.axes[-1].apart, self.lowering.target.gpu
+        if not tile.is_whole(apart) or tile.shared_bytes(self.box(tile).lines, apart, self.staged) > gpu.shared_bytes:
+            return False
+        return self.stays(tile) or tile.kept >= MIN_KEPT
+
+    def stays(self, tile: PlaneBoxTile) -> bool:
+        """Whether all weights that a block needs stay in shared memory: its tiles have the same output channels."""
+        return tile.has_all(self.steps(tile)) and self.parts(tile) <= self.lowering.target.gpu.processors
+
+    def parts(self, tile: PlaneBoxTile) -> int:
+        """Tiles of the same pixels: for other output channels, and remainders of depth and height."""
+        return self.axes[0].apart * self.axes[1].apart * -(-self.rows // tile.rows)
+
+    def slabs(self, tile: PlaneBoxTile) -> int:
+        """Boxes of a tile."""
+        return -(-self.channels // (tile.line // byte_width(self.kind.element))) * self.axes[0].taps
+
+    def steps(self, tile: PlaneBoxTile) -> int:
+        """Products of a row of a tile."""
+        return self.slabs(tile) * self.axes[1].taps * self.axes[2].taps
 
     def work(self, tile: PlaneBoxTile) -> PlaneBoxWork:
         """What there is to do with a tile."""
         op, box, known = self.op, self.box(tile), typical_values(self.lowering.block)
         deep, down, across = self.axes
         pixels = (ceil_div(down.places, tile.height), ceil_div(across.places, tile.columns))
-        depth = tile.line // byte_width(self.kind.element)
         return PlaneBoxWork(
             typical(product([dims(op.output.type)[0], deep.places, *pixels]), known),
-            deep.apart * down.apart * -(-self.rows // tile.rows),
-            -(-self.channels // depth) * deep.taps,
+            self.parts(tile),
+            self.slabs(tile),
             box.taps,
             across.apart,
             box.rows * box.runs * box.together,
@@ -113,17 +139,31 @@ class PlaneConvolution:
             device=self.lowering.target.gpu,
         )
 
+    def microseconds(self, tile: PlaneBoxTile) -> float:
+        """About how long it takes with a tile."""
+        return self.work(tile).microseconds(tile, stays=self.stays(tile))
+
     def tiles(self) -> Iterator[PlaneBoxTile]:
-        """Those that fit, with as many places as fit for boxes, then for weights."""
+        """Those that fit, with as many places as fit for boxes, then for weights; also such that all weights stay."""
         for rows in (ROWS, 2 * ROWS):
-            for width in _WIDTHS:
+            for width in self._widths():
                 for height in _HEIGHTS:
                     for line in (LINE, LINE // 2):
-                        plain = PlaneBoxTile(rows, width, height, line, _STAGES[0], _KEPT[0])
-                        every = (replace(plain, stages=stages, kept=kept) for stages in _STAGES for kept in _KEPT)
-                        found = next(filter(self.fits, every), None)
-                        if found is not None:
-                            yield found
+                        plain = PlaneBoxTile(rows, width, height, line, 1, 1)
+                        slabs, every = self.slabs(plain), plain.across * self.steps(plain)
+                        stages = sorted({2 * slabs, slabs + 1, slabs, 2, 1}, reverse=True)
+                        for places in ([every], _KEPT):
+                            all_ = (replace(plain, stages=one, kept=kept) for one in stages for kept in places)
+                            yield from islice(filter(self.fits, all_), 1)
+
+    def _widths(self) -> list[int]:
+        """Pixels of a tile: whole parts of a row, if its length is known."""
+        places = self.axes[-1].places
+        if not isinstance(places, int):
+            return list(_WIDTHS)
+        parts = range(-(-places // _WIDTHS[-1]), -(-places // _WIDTHS[0]) + 1)
+        each = (-(-places // (count * GROUP_LINES)) * GROUP_LINES for count in parts)
+        return sorted({width for width in each if width >= _WIDTHS[0]})
 
 
 def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -131,8 +171,7 @@ def estimates(op: ConvolutionOp, lowering: Lowering) -> Mapping[str, float]:
     found = _problem(op, lowering)
     if found is None:
         return {}
-    runs = runs_cost(op, lowering)
-    costs = ((found.work(tile).microseconds(tile) + runs, tile.name) for tile in found.tiles())
+    costs = ((found.microseconds(tile), tile.name) for tile in found.tiles())
     return worth_measuring(costs, _MAX_COST_RATIO, _MAX_MEASURED)
 
 
@@ -141,7 +180,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
     if found is None:
         return False
     if tile is None:
-        tile = min(found.tiles(), key=lambda one: found.work(one).microseconds(one), default=None)
+        tile = min(found.tiles(), key=found.microseconds, default=None)
     if tile is None or not found.fits(tile):
         return False
     _build(found, tile)
@@ -188,8 +227,8 @@ def _build(found: PlaneConvolution, tile: PlaneBoxTile) -> None:
     op, lowering, kind = found.op, found.lowering, replace(found.kind, line=tile.line)
     k, last = lowering.kernel("convolution"), rank(op.output.type) - 1
     apart = (found.axes[0].apart, found.axes[1].apart, found.axes[2].apart)
-    shape, width = ResultShape((0, *range(2, last)), (1,), (last,)), PlaneResults.width(apart[-1])
-    epilogue = RowEpilogue(k, op, shape, lowering, width)
+    shape = ResultShape((0, *range(2, last)), (1,), (last,))
+    epilogue = RowEpilogue(k, op, shape, lowering, found.written)
     place, (images, _, *spatial) = lowering.placements[op.input], dims(op.output.type)
     deep, height = [*[1] * (3 - len(spatial)), *spatial][:2]
     own, sizes = (tile.rows, tile.height, tile.columns), (found.rows, spatial[-1])
@@ -202,7 +241,8 @@ def _build(found: PlaneConvolution, tile: PlaneBoxTile) -> None:
     buffer, shape = lowering.placements.new_weight(packed, "packed"), packed.array.shape
     memory = MappedMemory(buffer, kind.element, 0, shape, (shape[1], 1))
     weights = MatrixSource(k, memory, ROWS * apart[-1], (), by_depth=False, known=True, line=tile.line)
-    PlaneBoxProduct(k, tile, found.box(tile), planes, found.rows, kind, weights, results).build(op)
+    product = PlaneBoxProduct(k, tile, found.box(tile), planes, found.rows, kind, weights, results)
+    product.build(op, stays=found.stays(tile))
 
 
 def _packed(axes: Sequence[PlaneAxis], rows: int, depth: int, flips: bool, weights: Array) -> Array:

@@ -9,7 +9,6 @@ from math import prod
 from xdsl.ir import Attribute, SSAValue
 
 from mlirt.dialects.fused.contraction import ConvolutionOp
-from mlirt.dialects.layout import vector_width
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_count, element_of, is_float, stored_bytes
 from mlirt.dialects.typical_sizes import typical
@@ -43,10 +42,10 @@ _MAX_STRIDE, _MAX_TAPS = 4, 128  # of such a deconvolution
 # Of convolutions of halves by warpgroups: operations in a microsecond where channels are innermost, and the part of
 # that where threads put them side by side; as the estimates of their tactics say.
 _REACHED, _PLANE_BOXES = 7.5e8, 0.8
-_BOX_RESULTS, _BOX_PIXELS = 64, 32  # output channels, and pixels of a row, that it multiplies at a time
-# Stores of its threads in a microsecond, of warps that write to eight channels at once: five convolutions and
-# deconvolutions on an H200 whose rows are not aligned took 0.6 to 1.6 of 1e5.
-_STORES = 1.3e5
+_FILLED = 0.85  # more than moving the input along memory, where threads fill boxes: 1.9e6 bytes in a microsecond
+# Output channels that it multiplies at a time, and pixels of a row: at least so many, of which tiles are whole groups,
+# and so many at most.
+_BOX_RESULTS, _BOX_PIXELS, _GROUP_PIXELS, _MAX_BOX_PIXELS = 64, 32, 8, 256
 _APART = (1, 2, 4)  # strides of a deconvolution along rows
 _MIN_BOX_CHANNELS, _SHARED_RESULTS = 16, 128  # of the input, and output channels that read a box together
 _DEPTH = 128  # bytes of channels that are multiplied at a time where they lie innermost
@@ -146,9 +145,13 @@ class Costs:
         """The same of one that is not depthwise, and has lines of channels where they lie innermost."""
         element, (traffic, work) = byte_width(element_of(op.kernel.type)), self._traffic_and_work(op)
         last, plain = self._rates(op).get(element, _SLOWEST)
+        return traffic + work / plain, traffic + work / (last * self._filled(op, _DEPTH))
+
+    def _filled(self, op: ConvolutionOp, line: int) -> float:
+        """The part of lines of channels that a convolution fills."""
+        element = byte_width(element_of(op.kernel.type))
         depth = self.number(dims(op.input.type)[1]) // op.groups.value.data * element
-        filled = depth / (-(-depth // _DEPTH) * _DEPTH)
-        return traffic + work / plain, traffic + work / (last * filled)
+        return depth / (-(-depth // line) * line)
 
     def saved_by_planes(self, op: ConvolutionOp) -> float:
         """What a convolution of halves saves that reads planes and writes planes where no launch reorders its input,
@@ -167,20 +170,19 @@ class Costs:
         window, spatial, flips = dims(op.kernel.type)[2:], op.spatial(), op.transposed.value.data
         rows, channels = self.number(dims(op.output.type)[1]), self.number(dims(op.input.type)[1])
         apart = [stride if flips else 1 for stride, _, _, _ in spatial]
-        length = self.number(dims(op.output.type)[-1])
-        width = -(-length // apart[-1])
+        width = -(-self.number(dims(op.output.type)[-1]) // apart[-1])
         fits = self._are_halves(op) and is_constant_like(op.kernel) and len(spatial) in (2, 3)
         fits = fits and apart[-1] in _APART and not (flips and any(dilation != 1 for _, dilation, _, _ in spatial))
         large = channels >= _MIN_BOX_CHANNELS and rows >= _MIN_RESULTS and width >= _BOX_PIXELS
         if not fits or not large or element_of(op.input.type) != element_of(op.kernel.type):
             return None
-        parts = [(rows, _BOX_RESULTS), (width, _BOX_PIXELS)]
+        tiles = -(-width // _MAX_BOX_PIXELS)
+        parts = [(rows, _BOX_RESULTS), (width, tiles * _GROUP_PIXELS)]
         parts += [(self.number(taps), each) for taps, each in zip(window, apart, strict=True)]
-        filled = prod(one / (-(-one // each) * each) for one, each in parts)
+        filled = prod(one / (-(-one // each) * each) for one, each in parts) * self._filled(op, _DEPTH // 2)
         _, work = self._traffic_and_work(op)
-        together = vector_width(MAX_ACCESS_BYTES // _HALF if apart[-1] == 1 else 2 * apart[-1], length)
-        stored = self.number(element_count(op.output.type)) / (together * _STORES)
-        slower = max(work / (_REACHED * _PLANE_BOXES * filled), stored) - work / _REACHED
+        slower = work / (_REACHED * _PLANE_BOXES * filled) - work / (_REACHED * self._filled(op, _DEPTH))
+        slower += _FILLED * self.moved(op.input.type)
         again = (prod(apart[:-1]) * -(-rows // _SHARED_RESULTS) - 1) * self.moved(op.input.type)
         return slower + again + self._runs(op) * self.moved(op.output.type)
 

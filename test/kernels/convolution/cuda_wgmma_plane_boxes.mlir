@@ -2,7 +2,8 @@
 
 // One launch from planes to planes: a thread has weights copied by the device, others load two pixels of eight channels
 // each, store the channels of a pixel side by side, fence and arrive; warpgroups multiply two rows of pixels with the
-// weights of a position of the window, whose pixels are some lines further, one after the other, and write runs of planes.
+// weights of a position of the window, whose pixels are some lines further, one after the other. The threads of a warp
+// bring their results together in shared memory, from where the warp writes runs of planes.
 // CHECK-COUNT-1: plan.launch {{.*}}kernel = @convolution_
 // CHECK: kernel.func @convolution_
 // CHECK:   kernel.mbarrier_init %full{{.*}} {arrivals = 96 : i64}
@@ -21,7 +22,11 @@
 // CHECK:   kernel.warpgroup_wait {pending = 2 : i64}
 // CHECK:   kernel.mbarrier_arrive %free
 // CHECK:   kernel.mbarrier_arrive %empty
-// CHECK:   kernel.store_fragment {{.*}}, %output
+// CHECK:   kernel.store_fragment {{.*}}, %runs{{.*}} {offsets = array<i64: 0, 1, 8, 9, {{.*}}>, wide = true}
+// CHECK:   kernel.warp_barrier
+// CHECK:   kernel.load_fragment %runs{{.*}} {offsets = array<i64: 0, 1, 2, 3, 4, 5, 6, 7>, wide = true}
+// CHECK:   kernel.store_fragment {{.*}}, %output{{.*}} {offsets = array<i64: 0, 1, 2, 3, 4, 5, 6, 7>, wide = true}
+// CHECK:   kernel.warp_barrier
 // CHECK: kernel.return
 func.func @main(%x: tensor<2x64x16x64xf16>) -> tensor<2x64x16x64xf16> {
   %w = trt.constant {value = dense<0.5> : tensor<64x64x3x3xf16>} : tensor<64x64x3x3xf16>

@@ -38,9 +38,23 @@ KINDS = {
         Problem((1, 40, 5, 7, 66), (72, 40, 2, 3, 3), (2, 1, 2), (2, 1, 1), (1,), (1, 0, 1)),
         "128x2x32l64s1k4",
     ),
+    "weights that stay": (Problem((5, 16, 5, 40), (24, 16, 3, 3), pre=(1,), post=(1,)), "64x2x40l64s2k9"),
+    "weights of some channels stay": (
+        Problem((2, 72, 5, 37), (136, 72, 3, 2), pre=(1,), post=(1,), residual=True),
+        "64x4x40l128s1k12",
+    ),
+    "weights of all channels stay": (Problem((3, 40, 6, 37), (136, 40, 2, 2)), "128x3x40l64s3k16"),
+    "weights of volumes stay": (
+        Problem((1, 16, 4, 5, 34), (40, 16, 3, 3, 3), pre=(1,), post=(1,), residual=True),
+        "64x4x40l64s4k27",
+    ),
 }
 
 DECONVOLUTIONS = {
+    "weights that stay": (
+        Problem((2, 40, 4, 37), (40, 40, 4, 3), (2,), pre=(1,), post=(1, 0), transposed=True, residual=True),
+        "64x4x40l64s2k8",
+    ),
     "4 x 4": (
         Problem((1, 16, 4, 40), (16, 24, 4, 4), (2,), pre=(1,), post=(1,), transposed=True, residual=True),
         "64x2x32l64s2k4",

@@ -63,6 +63,8 @@ from mlirt.kernels.lib.language.simt_words import (
 )
 from mlirt.kernels.lib.language.words import ceil_div, extent, is_inside, place, size, split, static_range
 
+_FEW_PRODUCTS = 32  # of a box
+
 
 @dataclass(frozen=True)
 class Planes:
@@ -90,6 +92,7 @@ class PlaneBoxProduct:
         results: PlaneResults,
     ) -> None:
         self.k, self.tile, self.box, self.planes, self.kind = k, tile, box, planes, kind
+        self.stays = False
         self.weights, self.results = weights, results
         self.depth = tile.line // byte_width(kind.element)
         self.slabs = -(-planes.channels // self.depth) * planes.deep.taps
@@ -103,19 +106,23 @@ class PlaneBoxProduct:
             box.down.apart,
             -(-rows // tile.rows),
         )
+        self.parts = planes.deep.apart * box.down.apart * -(-rows // tile.rows)
         self.tiles = product(self.places)
         self.stage, self.kept = box.lines * self.depth, self.apart * ROWS * self.depth
         self.steps = self.slabs * box.taps
 
-    def build(self, layer: Operation) -> None:
-        """Write the kernel and launch it before `layer`."""
-        k = self.k
+    def build(self, layer: Operation, *, stays: bool) -> None:
+        """Write the kernel and launch it before `layer`; with `stays` a block has all its weights in shared memory."""
+        k, self.stays = self.k, stays
         build(k, self._kernel)
         k.function.attributes["dependent_launch"] = UnitAttr()
         k.function.attributes["architecture"] = StringAttr(k.lowering.target.arch)
         if fits_narrow(k, layer, self.tiles * self.box.lines * self.depth):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
-        blocks = minimum(self.tiles, k.lowering.target.gpu.processors)
+        processors = k.lowering.target.gpu.processors
+        if self.stays:  # all tiles of a block have the same output channels and remainders
+            processors -= processors % self.parts
+        blocks = minimum(self.tiles, processors)
         k.finish(layer, grid=(blocks, 1, 1), block=[(CONSUMERS + PRODUCERS) * WARPGROUP])
 
     @kernel
@@ -124,13 +131,15 @@ class PlaneBoxProduct:
         boxes = shared_memory("boxes", tile.stages * self.stage, self.kind.element, MAX_ALIGNMENT)
         weights = shared_memory("weights", tile.kept * self.kept, self.kind.element, MAX_ALIGNMENT)
         full, empty = mbarriers("full", tile.stages), mbarriers("empty", tile.stages)
-        ready, free = mbarriers("ready", tile.kept), mbarriers("free", tile.kept)
+        count = 1 if self.stays else tile.kept
+        ready, free = mbarriers("ready", count), mbarriers("free", count)
         order = mbarriers("order", CONSUMERS)
+        self.results.allocate()
         if thread == 0:
             for stage in range(tile.stages):
                 full[stage].init(FILLERS)
                 empty[stage].init(CONSUMERS)
-            for stage in range(tile.kept):
+            for stage in range(count):
                 ready[stage].init(1)
                 free[stage].init(1)
             for group in range(CONSUMERS):
@@ -146,21 +155,29 @@ class PlaneBoxProduct:
             producer = thread - CONSUMERS * WARPGROUP
             warp = warp_uniform(producer // WARP)
             with each_warpgroup(threads=WARP):
-                stage, parity = place(0), place(1)
                 if warp == 0:
                     if producer == 0:
-                        for i in range(count):
-                            *_, deep, y, part = split(block + i * blocks, self.places)
-                            number = (deep * self.places[-2] + y) * self.places[-1] + part
-                            for turn in range(CONSUMERS * self.steps):
-                                of, step = self._reader(turn)
-                                row = (number * tile.across + of % tile.across) * (self.apart * ROWS)
-                                self.weights.start_tile(place(row), [])
-                                free[stage].wait(parity)
-                                ready[stage].expect(self.apart * ROWS * tile.line)
-                                self.weights.load(step, Slot(SharedTile(weights, stage * self.kept), ready[stage]))
-                                stage, parity = _advance(stage, parity, tile.kept)
+                        if self.stays:
+                            first = self._first_row(block)
+                            ready[0].expect(tile.kept * self.apart * ROWS * tile.line)
+                            for kept in range(tile.kept):
+                                row = first + kept // self.steps * (self.apart * ROWS)
+                                slot = Slot(SharedTile(weights, kept * self.kept), ready[0])
+                                self._load_weights(row, kept % self.steps, slot)
+                        else:
+                            stage, parity = place(0), place(1)
+                            for i in range(count):
+                                first = self._first_row(block + i * blocks)
+                                for turn in range(CONSUMERS * self.steps):
+                                    of, step = self._reader(turn)
+                                    row = first + of % tile.across * (self.apart * ROWS)
+                                    free[stage].wait(parity)
+                                    ready[stage].expect(self.apart * ROWS * tile.line)
+                                    slot = Slot(SharedTile(weights, stage * self.kept), ready[stage])
+                                    self._load_weights(row, step, slot)
+                                    stage, parity = _advance(stage, parity, tile.kept)
                 else:
+                    stage, parity = place(0), place(1)
                     wait_dependency()
                     for i in range(count):
                         image, *spatial, _ = split(block + i * blocks, self.places)
@@ -178,7 +195,22 @@ class PlaneBoxProduct:
                 stage, parity = place(0), place(0)
                 leads = leads_warpgroup(thread)
                 own, first = group % tile.across, group // tile.across * tile.own_height
+                if self.stays:
+                    ready[0].wait(0)
                 for i in range(count):
+                    image, *spatial, part = split(block + i * blocks, self.places)
+                    deep, y, x, inner, row = spatial
+                    work = Work(place(part * tile.rows), place(x * (tile.columns * self.apart)), place(0))
+                    deep = deep * self.planes.deep.apart + inner
+                    lines = [
+                        self.results.begin(
+                            thread,
+                            own,
+                            work,
+                            [image, deep, (y * tile.height + first + number) * self.box.down.apart + row],
+                        )
+                        for number in static_range(tile.own_height)
+                    ]
                     totals = [
                         zeros(self.kind.accumulator_type, tile.columns // 2)
                         for _ in static_range(tile.own_height * self.apart)
@@ -190,35 +222,52 @@ class PlaneBoxProduct:
                     for slab in range(self.slabs):
                         full[stage].wait(parity)
                         previous = place(0)
-                        for tap in range(self.box.taps):
-                            turn = self._turn(i, group, slab * self.box.taps + tap)
-                            kept = turn % tile.kept
-                            ready[kept].wait(turn // tile.kept % 2)
-                            b = stage * self.stage + self._line(first, tap) * self.depth
-                            totals = [
-                                self._add(totals[number], weights, kept * self.kept, boxes, b, number)
-                                for number in static_range(tile.own_height * self.apart)
-                            ]
-                            wgmma_wait(pending=tile.own_height * self.apart)
-                            if leads and tap > 0:
-                                free[previous].arrive()
-                            previous = kept
+                        if self.stays:
+                            for tap in self._taps():
+                                kept = own * self.steps + slab * self.box.taps + tap
+                                b = stage * self.stage + self._line(first, tap) * self.depth
+                                totals = self._add_all(totals, weights, kept * self.kept, boxes, b)
+                        else:
+                            for tap in range(self.box.taps):
+                                turn = self._turn(i, group, slab * self.box.taps + tap)
+                                kept = turn % tile.kept
+                                ready[kept].wait(turn // tile.kept % 2)
+                                b = stage * self.stage + self._line(first, tap) * self.depth
+                                totals = self._add_all(totals, weights, kept * self.kept, boxes, b)
+                                wgmma_wait(pending=tile.own_height * self.apart)
+                                if leads and tap > 0:
+                                    free[previous].arrive()
+                                previous = kept
                         if self.takes_turns and leads and slab == self.slabs - 1:
                             order[1 - group].arrive()
                         wgmma_wait(pending=0)
                         if leads:
-                            free[previous].arrive()
+                            if not self.stays:
+                                free[previous].arrive()
                             empty[stage].arrive()
                         stage, parity = _advance(stage, parity, tile.stages)
                     totals = [wgmma_result(total) for total in totals]
-                    image, *spatial, part = split(block + i * blocks, self.places)
-                    deep, y, x, inner, row = spatial
-                    work = Work(place(part * tile.rows), place(x * (tile.columns * self.apart)), place(0))
-                    deep = deep * self.planes.deep.apart + inner
                     for number in static_range(tile.own_height):
-                        accumulators = totals[number * self.apart : (number + 1) * self.apart]
-                        here = (y * tile.height + first + number) * self.box.down.apart + row
-                        self.results.write(accumulators, thread, own, work, [image, deep, here])
+                        self.results.write(totals[number * self.apart : (number + 1) * self.apart], lines[number])
+                    fence_async()  # in machine code nobody tells the results in shared memory from the boxes
+
+    @kernel
+    def _first_row(self, tile: Value) -> Value:
+        """The first line of the weights of a tile."""
+        *_, deep, y, part = split(tile, self.places)
+        number = (deep * self.places[-2] + y) * self.places[-1] + part
+        return number * (self.tile.across * self.apart * ROWS)
+
+    @kernel
+    def _load_weights(self, row: Value, step: Index, slot: Slot) -> None:
+        self.weights.start_tile(place(row), [])
+        self.weights.load(step, slot)
+
+    @kernel
+    def _taps(self) -> Sequence[int]:
+        """Positions of a window; few are not a loop, so that their places are numbers in the code."""
+        products = self.box.taps * self.tile.own_height * self.apart
+        return static_range(self.box.taps) if products <= _FEW_PRODUCTS else range(self.box.taps)
 
     @property
     def takes_turns(self) -> bool:
@@ -238,6 +287,14 @@ class PlaneBoxProduct:
         if self.takes_turns:
             return turn // self.steps, turn % self.steps
         return turn % CONSUMERS, turn // CONSUMERS
+
+    @kernel
+    def _add_all(self, totals: Sequence[Value], weights: Value, a: Value, boxes: Value, b: Value) -> list[Value]:
+        """The sums of all rows of a warpgroup with the products of a position of the window."""
+        return [
+            self._add(totals[number], weights, a, boxes, b, number)
+            for number in static_range(self.tile.own_height * self.apart)
+        ]
 
     @kernel
     def _add(self, total: Value, weights: Value, a: Value, boxes: Value, b: Value, number: int) -> Value:

@@ -225,6 +225,11 @@ class RowEpilogue:
         """The numbers of the extra operands."""
         return range(len(self.operands) - 1)
 
+    @property
+    def is_by_rows(self) -> bool:
+        """Whether each extra operand is one number for all columns of a row."""
+        return all(self.operands[number].steps[-1] == 0 for number in self.extras)
+
     def is_fixed(self, number: int) -> bool:
         """Whether an extra operand is the same in all rows, of a group where there are any."""
         return all(step == 0 for step in self.operands[number].steps[self._first_row : -1])
@@ -275,15 +280,23 @@ class RowEpilogue:
 
         `valid` of them exist (None: all), none where `is_row` does not hold; what `at` names must exist anyway.
         """
-        values, count = [accumulators, *extras], length(accumulators)
+        results = self.finish(accumulators, extras)
+        if is_row is not None:
+            valid = count_where(is_row, length(accumulators) if valid is None else valid)
+        self.store(results, at, column, valid)
+
+    def finish(self, accumulators: Value, extras: Sequence[Value]) -> Value:
+        """Results from sums, and what `read` gave for them."""
+        values = [accumulators, *extras]
         for number in self.floats:
             values[number] = emit(FloatFragmentOp(values[number]))
         result = finished_fragment(self.region, values, i32 if self.is_limited else self.element)
-        if self.is_limited:
-            result = emit(SaturateFragmentOp(result, self.element))
-        if is_row is not None:
-            valid = count_where(is_row, count if valid is None else valid)
-        store_fragment(result, self.pointers[-1], self._index(-1, at, column), self._access(-1, count, valid))
+        return emit(SaturateFragmentOp(result, self.element)) if self.is_limited else result
+
+    def store(self, results: Value, at: Sequence[Value], column: Column, valid: Index | None) -> None:
+        """Write results of a row from `column` on: `valid` of them exist (None: all)."""
+        access = self._access(-1, length(results), valid)
+        store_fragment(results, self.pointers[-1], self._index(-1, at, column), access)
 
     @kernel
     def _index(self, number: int, at: Sequence[Value], column: Column) -> Value:
