@@ -252,3 +252,20 @@ func.func @joined(%x: tensor<5x2x3x4xf32>) -> tensor<12x10xf32> {
   }
   func.return %y : tensor<12x10xf32>
 }
+
+// -----
+
+// A bias of both axes of the keys is added to scores as their product has them, so that attention reads it.
+// CHECK-LABEL: @bias_of_scores
+// CHECK: fused.pointwise %h, %w
+// CHECK: fused.view
+// CHECK: fused.pointwise %{{.*}}, %{{.*}} : (tensor<2x12x12xf32>, tensor<2x12x12xf32>) -> tensor<2x12x12xf32>
+// CHECK: fused.softmax
+func.func @bias_of_scores(%q: tensor<2x12x8xf32>, %k: tensor<2x8x12xf32>, %h: tensor<2x12x3x1xf32>, %w: tensor<2x12x1x4xf32>) -> tensor<2x12x12xf32> {
+  %s = trt.matrix_multiply %q, %k : (tensor<2x12x8xf32>, tensor<2x8x12xf32>) -> tensor<2x12x12xf32>
+  %b = trt.elementwise sum %h, %w : (tensor<2x12x3x1xf32>, tensor<2x12x1x4xf32>) -> tensor<2x12x3x4xf32>
+  %v = trt.shuffle %b {reshape_dims = #trt.dims<["2", "12", "12"]>} : (tensor<2x12x3x4xf32>) -> tensor<2x12x12xf32>
+  %t = trt.elementwise sum %s, %v : (tensor<2x12x12xf32>, tensor<2x12x12xf32>) -> tensor<2x12x12xf32>
+  %y = trt.softmax %t {axis = 2 : i64} : (tensor<2x12x12xf32>) -> tensor<2x12x12xf32>
+  func.return %y : tensor<2x12x12xf32>
+}
