@@ -251,7 +251,7 @@ def test_convolutions_from_planes_to_planes_by_warps(choice: str) -> None:
 
 
 PLANE_BOXES = {
-    "128x2x128l128s2k10": Problem((5, 64, 128, 128), (128, 64, 3, 3), residual=True),
+    "128x2x128l128s1k9": Problem((5, 64, 128, 128), (128, 64, 3, 3), residual=True),
     "64x2x128l128s2k4": Problem((5, 64, 61, 128), (64, 64, 4, 4), (2,), pre=(1,), transposed=True, residual=True),
     "128x2x64l128s1k4": Problem((2, 72, 30, 65), (72, 136, 4, 4), (2,), pre=(1,), post=(1,), transposed=True),
     "64x2x32l64s2k4": Problem((2, 16, 3, 9, 33), (16, 40, 3, 2, 5), (2, 3, 4), pre=(1, 0, 2), transposed=True),

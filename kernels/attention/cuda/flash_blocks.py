@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.symbolic import ceil_div, product
+from mlirt.dialects.symbolic import ceil_div, product, symbols
 from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
@@ -32,8 +32,19 @@ def work_of(op: AttentionOp, lowering: Lowering) -> FlashWork:
         typical(op.depth, known),
         typical(op.columns, known),
         op.last_key is not None,
+        _extra(op),
         device=lowering.target.gpu,
     )
+
+
+def _extra(op: AttentionOp) -> float:
+    """One for each extra operand that differs from query to query, a half for one that differs by key alone."""
+    query, key = (f"d{op.batch_rank + axis}" for axis in range(2))
+    found = 0.0
+    for access in list(op.access)[3:]:
+        names = {name for index in access.indices() for name in symbols(index)}
+        found += (1.0 if query in names else 0.5) if key in names else 0.0
+    return found
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,8 @@ class FlashWork:
     depth: int
     columns: int
     causal: bool
+    extra: float = 0.0
+    """Elements of extra operands that a thread reads ahead for each of its scores, which has two rows of them."""
     device: GpuDevice = field(kw_only=True)
 
     def microseconds(self, shape: FlashShape) -> float:

@@ -10,6 +10,8 @@ from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
 _FIXED = 0.6  # the part of a tile's time that does not grow with the lines of a head
+_SHARED_REGISTERS, _OTHER_REGISTERS = 1 << 16, 28  # of a processor; of a thread, beside scores, results and operands
+_PER_REGISTER = 1 / 64  # of a tile's time, for each register of a thread that is missing
 _OTHER_BYTES = 7 * 1024  # of shared memory, beside the tiles
 _MAX_HEAD_SIZE = 128  # elements of a head
 
@@ -54,7 +56,15 @@ class GroupShape(QueryTile):
         slower = _FIXED + (1 - _FIXED) * (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
         rounds, device = -(-blocks // work.device.processors), work.device.attention
         times = device.shapes[self.name]
+        slower *= 1 + _PER_REGISTER * self._missing_registers(work)
         return device.launch + device.slower * (rounds * (times.block + tiles * times.tile * slower))
+
+    def _missing_registers(self, work: FlashWork) -> float:
+        """Those that a thread would need beside the ones it has: what is there no room for goes through memory."""
+        scores, results = self.keys / 2, lines(work.columns) / 2
+        weights = scores / 2 if self.overlaps else 0
+        needed = scores + results + weights + work.extra * scores / 2 + _OTHER_REGISTERS
+        return max(0.0, needed - min(255, _SHARED_REGISTERS / self.threads // 8 * 8))
 
 
 def lines(width: int) -> int:
