@@ -145,6 +145,35 @@ def test_other_kernels_keep_their_functions() -> None:
     assert without_calls(text) == text
 
 
+_KERNEL = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p) {{
+// wgmma.mma_async
+.reg .b64 %rd<5>; .reg .f32 %f<4>;
+ld.param.u64 %rd1, [p]; cvta.to.global.u64 %rd1, %rd1;
+ld.global.u64 %rd3, [%rd1]; ld.global.u64 %rd4, [%rd1+8]; ld.global.f32 %f2, [%rd1+16]; ld.global.f32 %f3, [%rd1+20];
+{body}
+st.global.u64 [%rd1], %rd2; st.global.f32 [%rd1+16], %f1;
+ret;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        *("div.rn.f32 %f1, %f2, %f3;", "div.rn.f32 %f1, 0f3F800000, %f3;", "rcp.rn.f32 %f1, %f2;"),
+        *("sqrt.rn.f32 %f1, %f2;", "div.u64 %rd2, %rd3, %rd4;", "rem.u64 %rd2, %rd3, 12;"),
+        *("div.s64 %rd2, %rd3, %rd4;", "rem.s64 %rd2, %rd3, %rd4;"),
+    ],
+)
+def test_the_assembler_takes_it(instruction: str) -> None:
+    text = without_calls(_KERNEL.format(body=instruction))
+    assert instruction not in text
+    assert link(text, "sm_90a", "k").code
+
+
 def test_a_product_with_quotients_does_not_wait_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = constant(np.ones((768, 384), np.float16), "f16")
     module, context = parse_module(f"""
