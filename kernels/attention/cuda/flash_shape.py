@@ -10,6 +10,7 @@ from mlirt.kernels.lib.tile import Tile
 _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 # The part of a tile's time that does not grow with the width of the heads, and the width for which times were measured.
 _FIXED, _WIDTH = 0.2, 64
+_PER_EXTRA = 0.24  # of a tile's time, for each element of extra operands that a score needs
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class FlashWork:
         blocks = self.heads * -(-self.queries // shape.queries)
         tiles = -(-self.keys // shape.keys)
         slower = _FIXED + (1 - _FIXED) * (self.depth + self.columns) / (2 * _WIDTH)
+        slower *= 1 + _PER_EXTRA * self.extra
         rounds, device = -(-blocks // self.device.processors), self.device.attention
         times = device.shapes[shape.name]
         each = times.block + tiles * times.tile * slower * (_CAUSAL if self.causal else 1)

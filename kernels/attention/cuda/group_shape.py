@@ -11,6 +11,8 @@ _CAUSAL = 0.6  # of the tiles, as blocks do not get equally many
 _LINE = 64  # elements of a line of a tile
 _FIXED = 0.6  # the part of a tile's time that does not grow with the lines of a head
 _SHARED_REGISTERS, _OTHER_REGISTERS = 1 << 16, 28  # of a processor; of a thread, beside scores, results and operands
+_EARLY = 1.0  # microseconds of a launch that are over when its blocks begin, as they start early
+_PER_EXTRA = 0.6  # of a tile's time, for each element of extra operands that a score needs
 _PER_REGISTER = 1 / 64  # of a tile's time, for each register of a thread that is missing
 _OTHER_BYTES = 7 * 1024  # of shared memory, beside the tiles
 _MAX_HEAD_SIZE = 128  # elements of a head
@@ -56,8 +58,8 @@ class GroupShape(QueryTile):
         slower = _FIXED + (1 - _FIXED) * (lines(work.depth) + lines(work.columns)) / (2 * _LINE)
         rounds, device = -(-blocks // work.device.processors), work.device.attention
         times = device.shapes[self.name]
-        slower *= 1 + _PER_REGISTER * self._missing_registers(work)
-        return device.launch + device.slower * (rounds * (times.block + tiles * times.tile * slower))
+        slower *= (1 + _PER_EXTRA * work.extra) * (1 + _PER_REGISTER * self._missing_registers(work))
+        return device.launch - _EARLY + device.slower * (rounds * (times.block + tiles * times.tile * slower))
 
     def _missing_registers(self, work: FlashWork) -> float:
         """Those that a thread would need beside the ones it has: what is there no room for goes through memory."""
