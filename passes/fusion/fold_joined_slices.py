@@ -51,7 +51,7 @@ class FoldJoinedSlicesPass(RulePass):
         m.drop(*known)
         first, whole = next(iter(known[0].access)).indices(), dims(joined.output.type)
         if space[axis] == 1:
-            places = {f"d{axis}": 0}
+            places: dict[str, Dim] = {f"d{axis}": 0}
             access = [index + step * iteration(axis) for index, step in zip(_moved(first, places), apart, strict=True)]
             return m.insert(_read(known[0].inputs[0], access, whole), *known, joined)
         if all(

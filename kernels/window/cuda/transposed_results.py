@@ -23,7 +23,7 @@ from mlirt.kernels.lib.epilogue import extra_operands, store_finished
 from mlirt.kernels.lib.language import Value, build, kernel
 from mlirt.kernels.lib.language.combine_words import combiner_of
 from mlirt.kernels.lib.language.simt_words import block_id, shared_memory, sync_threads, thread_id
-from mlirt.kernels.lib.language.words import Tensor, extent, split, static_range
+from mlirt.kernels.lib.language.words import Tensor, extent, place, split, static_range
 from mlirt.kernels.lib.loops.loop_nest import Nest, NestCode
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.pooled_planes import has_result_tiles
@@ -83,12 +83,13 @@ def _window(op: WindowOp, image: Sequence[Value], pixel: Sequence[Value]) -> Val
     """What the elements of a window are combined to."""
     x, sizes, steps = Tensor(op.input), integers(op.window), integers(op.stride)
     combiner = combiner_of(ReduceKind.MAX if op.kind.data is WindowKind.MAX else ReduceKind.ADD, f32)
-    first = [place * step for place, step in zip(pixel, steps, strict=True)]
+    first = [one * step for one, step in zip(pixel, steps, strict=True)]
     (total,) = combiner.neutral
-    for number in range(prod(sizes[:-1])):
-        line = [*split(number, sizes[:-1]), 0] if len(sizes) > 1 else [0]
-        for tap in static_range(sizes[-1]):
-            taps = [*line[:-1], tap]
+    *outer, length = sizes
+    for number in range(prod(outer)):
+        line = split(place(number), outer) if outer else ()
+        for tap in static_range(length):
+            taps = [*line, tap]
             places = [start + at * apart for start, at, apart in zip(first, taps, integers(op.dilation), strict=True)]
             total = combiner.of(total, x[*image, *places])
     return mean(total, [prod(sizes)], f32) if op.kind.data is WindowKind.AVERAGE else total
