@@ -14,14 +14,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.contraction import MatmulOp
-from mlirt.dialects.fused.fused_op import IndexOp, identity_region
+from mlirt.dialects.fused.fused_op import identity_region
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
-from mlirt.dialects.symbolic import Dim, product, symbols
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, element_of, numpy_dtype, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.fusion.access_composition import identity_access
 from mlirt.passes.fusion.pointwise_absorption import absorb
+from mlirt.passes.fusion.product_columns import column_axes, has_one_matrix
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
@@ -171,22 +172,13 @@ def _may_join(op: MatmulOp) -> bool:
     """A product with one constant matrix for the whole batch, that only attention reads, and not as a mask."""
     uses = list(op.output.uses)
     readers = all(isinstance(use.operation, AttentionOp) and use.index < 3 for use in uses)
-    return bool(uses) and readers and _has_one_matrix(op)
+    return bool(uses) and readers and has_one_matrix(op)
 
 
 def _has_few_rows(op: MatmulOp) -> bool:
     """A product with one constant matrix whose result has few rows."""
     rows = product(dims(op.output.type)[:-1])
-    return isinstance(rows, int) and rows <= _FEW_ROWS and op.output.first_use is not None and _has_one_matrix(op)
-
-
-def _has_one_matrix(op: MatmulOp) -> bool:
-    """Whether a matrix is a constant for the whole batch, and no epilogue asks for the column."""
-    columns = dims(op.output.type)[-1]
-    shared = all(size == 1 for size in dims(op.rhs.type)[:-2])
-    places = any(isinstance(inner, IndexOp) for inner in op.epilogue.block.ops)
-    constant = isinstance(op.rhs.owner, ConstantOp)
-    return shared and constant and isinstance(columns, int) and not places
+    return isinstance(rows, int) and rows <= _FEW_ROWS and op.output.first_use is not None and has_one_matrix(op)
 
 
 def _fit(first: MatmulOp, other: MatmulOp) -> bool:
@@ -243,13 +235,7 @@ def _repeated(siblings: Sequence[MatmulOp], numbers: Sequence[FloatAttr]) -> Arr
 
 
 def _column_axes(op: MatmulOp) -> list[int | None]:
-    """For each extra operand the axis along which it has one element per column; None: it is the same for all."""
-    column = f"d{rank(op.output.type) - 1}"
-    axes: list[int | None] = []
-    for access in op.access:
-        along = [axis for axis, index in enumerate(access.indices()) if column in symbols(index)]
-        axes.append(along[0] if along else None)
-    return axes
+    return column_axes(op.access, rank(op.output.type))
 
 
 def _are_joined(left: SSAValue, right: SSAValue, axis: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,12 +10,12 @@ from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.contraction import MatmulOp
-from mlirt.dialects.fused.fused_op import IndexOp
 from mlirt.dialects.fused.pointwise import PointwiseOp
-from mlirt.dialects.symbolic import Dim, product, symbols
+from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, rank, with_dims
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.passes.fusion.pointwise_absorption import set_inputs
+from mlirt.passes.fusion.product_columns import column_axes, has_one_matrix
 from mlirt.passes.options import option
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
@@ -103,24 +103,12 @@ def _offset(access: AccessAttr, axes: int) -> int | None:
 
 def _obstacle(whole: MatmulOp) -> str | None:
     """Why the columns of a product cannot be computed apart."""
-    if not isinstance(whole.rhs.owner, ConstantOp) or any(size != 1 for size in dims(whole.rhs.type)[:-2]):
-        return "the matrix of {whole} is not one constant"
-    if any(isinstance(inner, IndexOp) for inner in whole.epilogue.block.ops):
-        return "the epilogue of {whole} asks for the place"
-    for value, axis in zip(whole.extras, _column_axes(whole.access, rank(whole.output.type)), strict=True):
+    if not has_one_matrix(whole):
+        return "the matrix of {whole} is not one constant, or its epilogue asks for the place"
+    for value, axis in zip(whole.extras, column_axes(whole.access, rank(whole.output.type)), strict=True):
         if axis is not None and not isinstance(value.owner, ConstantOp):
             return "the epilogue of {whole} reads a tensor that is not known"
     return None
-
-
-def _column_axes(accesses: Iterable[AccessAttr], axes: int) -> list[int | None]:
-    """For each operand the axis that the last iteration dimension moves along; None where there is none."""
-    column = f"d{axes - 1}"
-    found: list[int | None] = []
-    for access in accesses:
-        along = [axis for axis, index in enumerate(access.indices()) if column in symbols(index)]
-        found.append(along[0] if along else None)
-    return found
 
 
 def _part(m: Match, whole: MatmulOp, start: int, width: int) -> MatmulOp:
@@ -129,7 +117,7 @@ def _part(m: Match, whole: MatmulOp, start: int, width: int) -> MatmulOp:
     weights = _sliced(m, whole.rhs, rank(whole.rhs.type) - (2 if transposed else 1), start, width)
     extras = [
         value if axis is None else _sliced(m, value, axis, start, width)
-        for value, axis in zip(whole.extras, _column_axes(whole.access, rank(whole.output.type)), strict=True)
+        for value, axis in zip(whole.extras, column_axes(whole.access, rank(whole.output.type)), strict=True)
     ]
     type_ = with_dims(whole.output.type, [*dims(whole.output.type)[:-1], width])
     flags = bool(whole.transpose_lhs.value.data), transposed
@@ -152,7 +140,7 @@ def _read_parts(m: Match, reader: PointwiseOp, whole: SSAValue, parts: Mapping[i
     axes = len(dims(reader.outputs[0].type))
     plain = [iteration(axis) for axis in range(axes)]
     inputs, accesses = list[SSAValue](), list[AccessAttr]()
-    for value, access, along in zip(reader.inputs, reader.access, _column_axes(reader.access, axes), strict=True):
+    for value, access, along in zip(reader.inputs, reader.access, column_axes(reader.access, axes), strict=True):
         indices: Sequence[Dim] = access.indices()
         start = None if along is None else indices[along] - plain[-1]
         if value is whole:

@@ -24,7 +24,15 @@ from mlirt.runtime.manifest import Manifest
 from mlirt.runtime.plan_file import Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
+NOTHING_LEFT = "left 0 allocations, 0 modules, 0 streams, 0 events, 0 graphs, 0 executables, 0 contexts"
 _SOURCES = [Path(__file__).parents[1] / "runtime" / "c_library" / one for one in ("fake_cuda.c", "fake_cuda_graphs.c")]
+
+
+def rows(n: int, first: float | None = None) -> dict[str, Array]:
+    """An input of the tiny plan: n rows of random numbers, or of one."""
+    if first is not None:
+        return {"x": np.full((n, 4), first, np.float32)}
+    return {"x": np.random.default_rng(n).standard_normal((n, 4), np.float32)}
 
 
 @cache
