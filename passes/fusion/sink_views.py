@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
-from mlirt.dialects.fused.contraction import MatmulOp
 from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
-from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_half, with_dims
@@ -30,8 +28,8 @@ class SinkViewsPass(RulePass):
     So an activation or a bias behind a reshape can join the convolution or product before it. The viewed tensor is
     computed by such an op or a pointwise one, and the view is read by pointwise ops alone. Its other operands are
     views of tensors of the same dimensions, or read the same for all positions; where the view only adds or drops axes
-    of length 1, or joins axes of what another pointwise op computes, they may be anything. Scores of attention stay as
-    their product has them: a bias that is a view is added to them in its epilogue.
+    of length 1, or joins axes of what another pointwise op computes, they may be anything. What ends a product or a
+    convolution of the dimensions behind the view stays there: the view is an operand of its epilogue.
 
     Before:
 
@@ -102,8 +100,8 @@ class SinkViewsPass(RulePass):
         places = unit_view(before, after)
         joins = places is None and all(isinstance(view.input.owner, PointwiseOp) for view in sources.values())
         places = joining_view(before, after) if joins else places
-        if joins and _are_scores(reader):
-            return "it ends the product that computes scores for a softmax"
+        if joins and _ends_a_product(reader, after):
+            return "it ends a product that has the dimensions behind the view"
         if _only_widens(reader) and (not joins or places is None) and not _narrows_again(reader.outputs[0], before):
             return "it is a conversion that the view's readers may do"
         pairs = zip(reader.inputs, reader.access, strict=True)
@@ -117,24 +115,11 @@ class SinkViewsPass(RulePass):
         return m.insert(ViewOp(moved.outputs[0], reader.outputs[0].type))
 
 
-def _are_scores(reader: PointwiseOp) -> bool:
-    """Whether pointwise ops lead from a product to this one, element by element, and from it to a softmax."""
-    value, shape = reader.outputs[0], dims(reader.outputs[0].type)
-    while isinstance(follower := _only_reader(value), PointwiseOp | ViewOp) and len(follower.results) == 1:
-        value = follower.results[0]
-    return isinstance(follower, SoftmaxOp) and _ends_a_product(reader, shape)
-
-
-def _only_reader(value: SSAValue) -> Operation | None:
-    readers = {use.operation for use in value.uses}
-    return next(iter(readers)) if len(readers) == 1 else None
-
-
 def _ends_a_product(op: PointwiseOp, shape: tuple[Dim, ...]) -> bool:
     for value, access in zip(op.inputs, op.access, strict=True):
         owner = value.owner
         if is_elementwise(access, shape) and dims(value.type) == shape:
-            if isinstance(owner, MatmulOp) or (isinstance(owner, PointwiseOp) and _ends_a_product(owner, shape)):
+            if isinstance(owner, Accumulating) or (isinstance(owner, PointwiseOp) and _ends_a_product(owner, shape)):
                 return True
     return False
 

@@ -269,3 +269,22 @@ func.func @bias_of_scores(%q: tensor<2x12x8xf32>, %k: tensor<2x8x12xf32>, %h: te
   %y = trt.softmax %t {axis = 2 : i64} : (tensor<2x12x12xf32>) -> tensor<2x12x12xf32>
   func.return %y : tensor<2x12x12xf32>
 }
+
+// -----
+
+// What is added to a product is a view of moved windows: it is an operand of the product's epilogue, as rows lie there.
+// CHECK-LABEL: @windows_beside_a_product
+// CHECK: [[V:%.*]] = fused.view {{.*}} -> tensor<4x6x8xf32>
+// CHECK: [[M:%.*]] = fused.matmul {{.*}} -> tensor<4x6x8xf32>
+// CHECK: fused.pointwise [[M]], [[V]] {{.*}} -> tensor<4x6x8xf32>
+func.func @windows_beside_a_product(%x: tensor<2x2x2x3x8xf32>, %r: tensor<4x6x16xf32>, %w: tensor<1x16x8xf32>) -> tensor<4x6x8xf32> {
+  %t = fused.pointwise %x {access = [#fused.access<["d0", "d2", "d1", "d3", "d4"]>]} : (tensor<2x2x2x3x8xf32>) -> tensor<2x2x2x3x8xf32> {
+  ^bb0(%e: f32):
+    %n = arith.negf %e : f32
+    fused.yield %n : f32
+  }
+  %v = fused.view %t : (tensor<2x2x2x3x8xf32>) -> tensor<4x6x8xf32>
+  %p = trt.matrix_multiply %r, %w : (tensor<4x6x16xf32>, tensor<1x16x8xf32>) -> tensor<4x6x8xf32>
+  %y = trt.elementwise sum %p, %v : (tensor<4x6x8xf32>, tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  func.return %y : tensor<4x6x8xf32>
+}
