@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr
 from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.fused.fused_op import IndexOp, is_identity
+from mlirt.dialects.fused.fused_op import IndexOp, identity_region, is_identity, yielded
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.locations import fuse
-from mlirt.dialects.tensor_types import dims, with_dims
+from mlirt.dialects.tensor_types import dims, element_of, with_dims
 from mlirt.passes.fusion.access_composition import compose, identity_access, iteration_dims
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
@@ -27,7 +29,9 @@ class FoldMovesIntoAttentionPass(RulePass):
 
     The splitting into heads, a reshape and a transpose, so costs nothing, nor does the joining. An operand is read in
     its place as long as neighbours along a head stay neighbours in memory. The result takes another order where one
-    transpose is all that reads it, with or without a function of its own.
+    transpose is all that reads it, with or without a function of its own. Where queries or keys are copied and
+    multiplied with a number that is neither 0 nor infinite, scores are multiplied with it, in the type of the
+    computation.
 
     Before:
 
@@ -66,6 +70,27 @@ class FoldMovesIntoAttentionPass(RulePass):
             return attention
         return obstacle
 
+    @rule(op(AttentionOp).named("attention"))
+    def scale_scores(self, m: Match, attention: AttentionOp) -> Outcome:
+        for value in (attention.query, attention.key):
+            view = value.owner if isinstance(value.owner, ViewOp) and value.has_one_use() else None
+            copied = value if view is None else view.input
+            move = copied.owner
+            factor = _factor(move) if isinstance(move, PointwiseOp) and copied.has_one_use() else None
+            if factor is None or not isinstance(move, PointwiseOp):
+                continue
+            body = identity_region(element_of(copied.type))
+            plain = m.insert(PointwiseOp(list(move.inputs), list(move.access), [copied.type], body), move, before=move)
+            if view is None:
+                attention.operands[attention.operands.index(value)] = plain.outputs[0]
+            else:
+                view.operands[0] = plain.outputs[0]
+            _multiply_scores(attention, factor)
+            m.note = "scores are multiplied with the number that queries or keys were"
+            m.drop(move)
+            return attention
+        return None
+
     @rule(op(PointwiseOp, op(AttentionOp).named("attention"), ...).named("reader"))
     def write_in_order(self, m: Match, reader: PointwiseOp, attention: AttentionOp) -> Outcome:
         transposed = _order_of(reader, attention.output)
@@ -98,6 +123,42 @@ class FoldMovesIntoAttentionPass(RulePass):
         access = [compose(one, move.access.data[0]) for one in function.access]
         m.note = "the function behind attention is applied in the order of the transpose behind it"
         return m.insert(PointwiseOp(list(function.inputs), access, [move.outputs[0].type], function.body.clone()))
+
+
+def _factor(move: PointwiseOp) -> float | None:
+    """The number that an op multiplies each element of its only operand with, beside conversions; None for others."""
+    if len(move.inputs) != 1 or len(move.outputs) != 1:
+        return None
+    element, (result,) = move.body.block.args[0], yielded(move.body)
+    product = _unconverted(result).owner
+    if element_of(move.inputs[0].type) != element_of(move.outputs[0].type) or not isinstance(product, arith.MulfOp):
+        return None
+    for one, other in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
+        number = _unconverted(other).owner
+        if _unconverted(one) is element and isinstance(number, arith.ConstantOp):
+            value = number.value
+            is_usable = isinstance(value, FloatAttr) and math.isfinite(value.value.data) and value.value.data != 0
+            return value.value.data if isinstance(value, FloatAttr) and is_usable else None
+    return None
+
+
+def _multiply_scores(attention: AttentionOp, factor: float) -> None:
+    """Let the score begin with a product with a number."""
+    block = attention.score.block
+    wide, first = block.args[0], block.first_op
+    assert first is not None
+    number = arith.ConstantOp(FloatAttr(factor, wide.type))  # pyright: ignore[reportArgumentType]
+    scaled = arith.MulfOp(wide, number.result)
+    wide.replace_all_uses_with(scaled.result)
+    scaled.operands[0] = wide
+    block.insert_ops_before([number, scaled], first)
+
+
+def _unconverted(value: SSAValue) -> SSAValue:
+    """What a value is before conversions between floating-point types."""
+    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
+        value = value.owner.input
+    return value
 
 
 def _before(value: SSAValue, access: AccessAttr, attention: AttentionOp) -> tuple[SSAValue, AccessAttr] | None:

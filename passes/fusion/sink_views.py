@@ -102,7 +102,8 @@ class SinkViewsPass(RulePass):
         places = joining_view(before, after) if joins else places
         if joins and _ends_a_product(reader, after):
             return "it ends a product that has the dimensions behind the view"
-        if _only_widens(reader) and (not joins or places is None) and not _narrows_again(reader.outputs[0], before):
+        is_free = joins and places is not None and all(map(_is_alone, sources.values()))
+        if _only_widens(reader) and not is_free and not _narrows_again(reader.outputs[0], before):
             return "it is a conversion that the view's readers may do"
         pairs = zip(reader.inputs, reader.access, strict=True)
         reads = [_read_before(*pair, sources, before, places) for pair in pairs]
@@ -115,10 +116,16 @@ class SinkViewsPass(RulePass):
         return m.insert(ViewOp(moved.outputs[0], reader.outputs[0].type))
 
 
+def _is_alone(view: ViewOp) -> bool:
+    """Whether a tensor is viewed once, and the view read once: what is computed of it joins what computes it."""
+    return view.input.has_one_use() and view.output.has_one_use()
+
+
 def _ends_a_product(op: PointwiseOp, shape: tuple[Dim, ...]) -> bool:
+    """Whether an op reads, element by element and alone, what a product has or pointwise ops have made of it."""
     for value, access in zip(op.inputs, op.access, strict=True):
         owner = value.owner
-        if is_elementwise(access, shape) and dims(value.type) == shape:
+        if is_elementwise(access, shape) and dims(value.type) == shape and value.has_one_use():
             if isinstance(owner, Accumulating) or (isinstance(owner, PointwiseOp) and _ends_a_product(owner, shape)):
                 return True
     return False

@@ -132,3 +132,50 @@ func.func @quantised(%q: tensor<2x3x5x4xf16>, %k: tensor<2x3x7x4xf16>, %v: tenso
   }
   func.return %c : tensor<2x5x3x4xi8>
 }
+
+// -----
+
+// Queries that are copied and multiplied with a number: scores are.
+// CHECK-LABEL: @scaled
+// CHECK-NEXT: fused.attention %q, %k, %k {access = [#fused.access<["d1", "d0", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>]
+// CHECK-NEXT: ^bb0([[S:%.*]]: f32):
+// CHECK-NEXT: [[N:%.*]] = arith.constant 1.250000e-01 : f32
+// CHECK-NEXT: [[P:%.*]] = arith.mulf [[S]], [[N]] : f32
+// CHECK-NEXT: fused.yield [[P]] : f32
+func.func @scaled(%q: tensor<5x2x16xf16>, %k: tensor<2x5x16xf16>) -> tensor<2x5x16xf16> {
+  %t = fused.pointwise %q {access = [#fused.access<["d1", "d0", "d2"]>]} : (tensor<5x2x16xf16>) -> tensor<2x5x16xf16> {
+  ^bb0(%e: f16):
+    %w = arith.extf %e : f16 to f32
+    %c = arith.constant 1.250000e-01 : f32
+    %p = arith.mulf %w, %c : f32
+    %n = arith.truncf %p : f32 to f16
+    fused.yield %n : f16
+  }
+  %a = fused.attention %t, %k, %k {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["5", "16"]>} : (tensor<2x5x16xf16>, tensor<2x5x16xf16>, tensor<2x5x16xf16>) -> tensor<2x5x16xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %a : tensor<2x5x16xf16>
+}
+
+// -----
+
+// Zero times infinity is not-a-number: such a factor stays where it is.
+// CHECK-LABEL: @scaled_by_zero
+// CHECK: arith.mulf
+// CHECK: fused.attention
+// CHECK-NOT: arith.mulf
+// CHECK: func.return
+func.func @scaled_by_zero(%q: tensor<2x5x16xf32>, %k: tensor<2x5x16xf32>) -> tensor<2x5x16xf32> {
+  %t = fused.pointwise %q {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<2x5x16xf32>) -> tensor<2x5x16xf32> {
+  ^bb0(%e: f32):
+    %c = arith.constant 0.000000e+00 : f32
+    %p = arith.mulf %e, %c : f32
+    fused.yield %p : f32
+  }
+  %a = fused.attention %t, %k, %k {access = [#fused.access<["d0", "d1", "d3"]>, #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["5", "16"]>} : (tensor<2x5x16xf32>, tensor<2x5x16xf32>, tensor<2x5x16xf32>) -> tensor<2x5x16xf32> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %a : tensor<2x5x16xf32>
+}
