@@ -106,8 +106,6 @@ def test_shifted_windows_are_two_gathers_and_attention(target: str) -> None:
     assert found["fused.attention"] == 1
     assert not found["fused.softmax"]
     assert not found["fused.matmul"]
-    if target == "cuda":
-        assert found == {"fused.gather": 2, "fused.attention": 1}
     module, context = parse_module(_network())
     run_phases(module, context, options=options)
     result = run_plan(module, context, {"x": x, "m": mask})["y"]
