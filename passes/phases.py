@@ -174,7 +174,7 @@ PHASES = (
             Step("sink-views", "reshapes let the scalar bodies behind them pass"),
             Step("fold-joined-slices", "what is unfolded is read by those behind it, as one access"),
             Step("regroup-scores", "masks of windows are part of a product's epilogue, and attention is found"),
-            Step("fuse-row-moves", "rows are gathered once, before pointwise layers take the slices apart", "cuda"),
+            Step("fuse-row-moves", "rows are gathered once, before pointwise layers take the slices apart"),
             Step("fuse-pointwise", "chains of pointwise layers become one body, so that an epilogue is found whole"),
             Step("fuse-convolution-activation", "a convolution takes the activation of its only reader"),
             Step("fuse-convolution-elementwise", "a convolution takes the residual addition and what follows it"),

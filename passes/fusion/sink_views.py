@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, func
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
@@ -47,7 +47,7 @@ class SinkViewsPass(RulePass):
 
     A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
     convolution or product writes and a normalisation reads stays narrow. Where a chain of pointwise ops ends in the
-    narrow type again, all of it moves.
+    narrow type again, all of it moves, and so does a conversion to what the caller gets.
     """
 
     name = "sink-views"
@@ -102,7 +102,7 @@ class SinkViewsPass(RulePass):
         places = joining_view(before, after) if joins else places
         if joins and _ends_a_product(reader, after):
             return "it ends a product that has the dimensions behind the view"
-        is_free = joins and places is not None and all(map(_is_alone, sources.values()))
+        is_free = all(map(_is_alone, sources.values())) and ((joins and places is not None) or _is_returned(reader))
         if _only_widens(reader) and not is_free and not _narrows_again(reader.outputs[0], before):
             return "it is a conversion that the view's readers may do"
         pairs = zip(reader.inputs, reader.access, strict=True)
@@ -114,6 +114,11 @@ class SinkViewsPass(RulePass):
         moved = m.insert(PointwiseOp([value for value, _ in found], [access for _, access in found], [result], body))
         m.drop(*sources.values())
         return m.insert(ViewOp(moved.outputs[0], reader.outputs[0].type))
+
+
+def _is_returned(op: PointwiseOp) -> bool:
+    """Whether nothing but the network's caller reads what an op computes."""
+    return all(isinstance(use.operation, func.ReturnOp) for use in op.outputs[0].uses)
 
 
 def _is_alone(view: ViewOp) -> bool:
