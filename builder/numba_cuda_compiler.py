@@ -18,7 +18,7 @@ from mlirt.builder.cubin import Cubin
 from mlirt.builder.gpu_code import COMPUTE
 from mlirt.builder.older_ptx import for_turing
 from mlirt.builder.ptx_without_calls import without_calls
-from mlirt.dialects.gpu_architectures import EARLY_START, WARPGROUPS, gpu_architecture, has_instruction
+from mlirt.dialects.gpu_architectures import EARLY_START, TENSOR_MEMORY, WARPGROUPS, gpu_architecture, has_instruction
 from mlirt.errors import CompileError
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def front_of(source: KernelSource, architecture: str) -> str:
     """The architecture whose PTX the front end writes for a kernel and one that it is assembled for."""
     if not source.architecture:
         return gpu_architecture(architecture).front
-    return source.architecture if has_instruction(source.architecture, WARPGROUPS) else _CLUSTERS_FRONT
+    own = any(has_instruction(source.architecture, one) for one in (WARPGROUPS, TENSOR_MEMORY))
+    return source.architecture if own else _CLUSTERS_FRONT
 
 
 def compile_kernel(source: KernelSource, codes: Sequence[str], text: str) -> dict[str, Cubin]:

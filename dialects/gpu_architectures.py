@@ -27,7 +27,9 @@ EARLY_START = "early-start"
 """Launches that begin before the one before them has ended."""
 WARPGROUPS = "warpgroups"
 """Products of matrices by four warps, from tiles that the device copies."""
-INSTRUCTIONS = frozenset({MMA, MMA_BF16, ASYNC_COPY, CLUSTERS, EARLY_START, WARPGROUPS})
+TENSOR_MEMORY = "tensor-memory"
+"""Products of matrices into tensor memory, from tiles that the device copies."""
+INSTRUCTIONS = frozenset({MMA, MMA_BF16, ASYNC_COPY, CLUSTERS, EARLY_START, WARPGROUPS, TENSOR_MEMORY})
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ __all__ = [
     "INSTRUCTIONS",
     "MMA",
     "MMA_BF16",
+    "TENSOR_MEMORY",
     "WARPGROUPS",
     "GpuArchitecture",
     "architecture_names",

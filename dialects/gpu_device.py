@@ -52,6 +52,16 @@ class WarpgroupEstimates:
 
 
 @dataclass(frozen=True)
+class TensorMemoryRates:
+    """Of products into tensor memory (kernels/lib/cuda/tensor_memory/tensor_tile.py), per cycle; 0: there is none."""
+
+    products: float = 0
+    """Rows x columns of a step that a processor multiplies."""
+    read_bytes: float = 0
+    """That a processor reads of tiles."""
+
+
+@dataclass(frozen=True)
 class BoxEstimates:
     """Of convolutions on boxes of pixels (kernels/lib/cuda/warpgroups/box_tile.py), in cycles and bytes per cycle."""
 
@@ -234,6 +244,7 @@ class GpuDevice:
     recurrent: RecurrentEstimates
     rows: RowEstimates
     moves: MoveEstimates
+    tensor_memory: TensorMemoryRates = TensorMemoryRates()
 
     def clusters_of(self, blocks: int) -> int:
         """How many clusters of 1, 2, 4 or 8 blocks have a place at once; at least one."""

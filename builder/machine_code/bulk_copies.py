@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from mlirt.builder.machine_code.listing import Instruction, Listing
 from mlirt.builder.machine_code.paths import Report
 from mlirt.builder.machine_code.registers import PRODUCTS
+from mlirt.builder.machine_code.tensor_memory import allocates, is_tensor_product
 from mlirt.builder.machine_code.thread_copies import BARRIERS, SHARED_READS
 
 _WAIT = re.compile(r"SB0,\s*0x([0-9a-f]+)")
@@ -45,6 +46,8 @@ class ArrivalRule:
         self.makes = any(one.opcode.startswith("SYNCS.EXCH") for one in listing.instructions)
         self.loads = any(map(is_load, listing.instructions))
         self.matters = self.makes or self.loads
+        # Behind tensor memory threads read no tiles, but its address, and what the assembler keeps of its columns.
+        self.readers = PRODUCTS if allocates(listing) else PRODUCTS | SHARED_READS
 
     def start(self) -> Arrivals:
         return Arrivals()
@@ -64,7 +67,8 @@ class ArrivalRule:
             report(instruction, "it uses a barrier in shared memory, and no barrier of the block has been passed")
         if opcode.startswith("SYNCS.PHASECHK"):
             return replace(state, asked=instruction.parts[0])
-        if self.loads and not state.arrived and (instruction.name in PRODUCTS or instruction.name in SHARED_READS):
+        reads = instruction.name in self.readers or is_tensor_product(instruction)
+        if self.loads and not state.arrived and reads:
             report(instruction, "it reads shared memory, and no copy of the device has been waited for")
         if state.asked and state.asked in instruction.parts[:2] and instruction.name not in ("BRA", "SEL", "USEL"):
             return replace(state, asked="")

@@ -11,6 +11,9 @@ Covered, for every kernel and every path that the instructions allow:
     bytes has succeeded; no such barrier is used before a barrier of the block, where the kernel makes them.
   * Copies by the device out of shared memory: FENCE.VIEW.ASYNC between what threads wrote and the copy, or a product
     that reads it; no end of the kernel before they have been waited for.
+  * tcgen05 (UTCHMMA, UTCIMMA, UTCQMMA): no end of the kernel before products are committed to a barrier (UTCBAR), no
+    load of accumulators (LDTM) before a wait on a barrier has succeeded, no use of tensor memory behind its release,
+    and a release behind a barrier of the block.
   * wgmma: not each product is waited for before the next one starts, which the assembler does where a kernel calls
     functions. That is right, and takes several times as long.
   * A branch or call whose target is not in the code is reported: no path is left out.
@@ -34,6 +37,7 @@ from mlirt.builder.machine_code.disassembler import PACKAGE, disassemble
 from mlirt.builder.machine_code.listing import Listing, parse_listing
 from mlirt.builder.machine_code.paths import Rule, Violation, follow
 from mlirt.builder.machine_code.serialization import serialized
+from mlirt.builder.machine_code.tensor_memory import TensorMemoryRule
 from mlirt.builder.machine_code.thread_copies import ThreadCopyRule
 
 RULES: tuple[Callable[[Listing], Rule[Any]], ...] = (
@@ -42,6 +46,7 @@ RULES: tuple[Callable[[Listing], Rule[Any]], ...] = (
     ThreadCopyRule,
     ArrivalRule,
     StoreRule,
+    TensorMemoryRule,
 )
 
 

@@ -12,8 +12,8 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _EXECUTABLE = 4
 _INSTRUCTION = 16  # bytes
 _OPCODE = 0x1FF  # bits; those above say where operands come from
-# wgmma of all types; LDGSTS; copies and sums by the device. One that is not meant costs time, no more.
-_ASYNCHRONOUS = frozenset({*range(0x1F0, 0x1F8), 0x1AE, *range(0x1B4, 0x1BC)})
+# wgmma of all types; LDGSTS; copies and sums by the device; tcgen05.mma. One that is not meant costs time, no more.
+_ASYNCHRONOUS = frozenset({*range(0x1F0, 0x1F8), 0x1AE, *range(0x1B4, 0x1BC), 0x1EA})
 
 
 def cubins_in(data: bytes) -> Iterator[bytes]:

@@ -35,6 +35,8 @@ _STEPS = 4  # instructions for the 128 bytes of a line
 _UNIT = 16  # bytes that descriptors count in
 _PIECE = 64 * 128  # bytes of 64 lines
 _LINES = 8  # after which the swizzle repeats
+LINE_STEP, LINES_STEP = _DEPTH // _UNIT, 16 * 128 // _UNIT
+"""From one instruction to the next one along the depth, in units of descriptors: within a line, and by depth."""
 _SWIZZLES = {128: 1 << 62, 64: -1 << 63}  # by bytes of a line, in the upper two bits
 
 
@@ -61,7 +63,7 @@ def warpgroup_mma(
     def emit(builder: Any, accumulators: Any, left: Any, i: Any, right: Any, j: Any) -> Any:
         values = unpack(builder, accumulators, count)
         tiles = [
-            _descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line, step)
+            tile_descriptor(builder, shared_address(builder, tile, at, SIZES[element]), by_depth, line, step)
             for tile, at, by_depth, step in (
                 (left, i, left_by_depth, left_step),
                 (right, j, right_by_depth, right_step),
@@ -76,7 +78,7 @@ def _text(instruction: str, kind: str, count: int, by_depth: tuple[bool, bool], 
     accumulators = ", ".join(f"${k}" for k in range(count))
     half = kind in ("f16", "bf16")
     # A line has 32 bytes for each step; by depth, a step is 16 lines.
-    steps = [16 * 128 // _UNIT if flag else _DEPTH // _UNIT for flag in by_depth]
+    steps = [LINES_STEP if flag else LINE_STEP for flag in by_depth]
     scale = "" if kind in ("s8", "u8") else ", 1, 1"
     flips = "".join(f", {int(flag)}" for flag in by_depth) if half else ""
     lines = ["{ .reg .b64 a, b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
@@ -100,7 +102,7 @@ def warpgroup_mma_registers(kind: str, columns: int) -> Any:
     def emit(builder: Any, accumulators: Any, *operands: Any) -> Any:
         *lefts, right, j = operands
         registers = [register for one in lefts for register in unpack(builder, one, 4)]
-        tile = _descriptor(builder, shared_address(builder, right, j, SIZES[element]), True)
+        tile = tile_descriptor(builder, shared_address(builder, right, j, SIZES[element]), True)
         values = unpack(builder, accumulators, count)
         return pack(builder, llvm_type(types.float32), _tied(builder, text, values, [*registers, tile]))
 
@@ -112,13 +114,13 @@ def _register_text(instruction: str, count: int) -> str:
     lines = ["{ .reg .b64 b; .reg .pred add; setp.eq.b32 add, 0, 0; wgmma.fence.sync.aligned;"]
     for step in range(_STEPS):
         left = ", ".join(f"${2 * count + 4 * step + k}" for k in range(4))
-        lines.append(f"add.s64 b, ${tile}, {16 * 128 // _UNIT * step};")
+        lines.append(f"add.s64 b, ${tile}, {LINES_STEP * step};")
         lines.append(f"wgmma.mma_async.sync.aligned.{instruction} {{{accumulators}}}, {{{left}}}, b, add, 1, 1, 1;")
     lines.append("wgmma.commit_group.sync.aligned; }")
     return " ".join(lines)
 
 
-def _descriptor(builder: Any, address: Any, by_depth: bool, line: int = 128, step: int = _LINES) -> Any:
+def tile_descriptor(builder: Any, address: Any, by_depth: bool, line: int = 128, step: int = _LINES) -> Any:
     """What the matrix unit is told of a tile: where it starts, how far its pieces and groups of lines lie apart."""
     start = builder.lshr(builder.and_(builder.zext(address, I64), I64(0x3FFFF)), I64(4))
     leading = _PIECE if by_depth else _UNIT  # without meaning where lines are rows

@@ -28,6 +28,7 @@ from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
 from mlirt.dialects.kernel.interpreter_memory import Buffer, KernelError
 from mlirt.dialects.kernel.interpreter_stages import Stages
 from mlirt.dialects.kernel.interpreter_tensor_copies import MappedTensor
+from mlirt.dialects.kernel.interpreter_tensor_memory import TensorMemory
 from mlirt.dialects.kernel.tensor_map import TensorMapType
 from mlirt.errors import CompileError
 
@@ -74,6 +75,7 @@ class Machine:
         self.grid, self.block_size = grid, block_size
         self.buffers: list[Buffer] = []
         self.copies, self.stages, self.coroutines = AsyncCopies(), Stages(), Coroutines()
+        self.tensor_memory = TensorMemory()
         self.cluster = _cluster(func)
         self.matrix_registers: tuple[Any, int] = (None, 0)  # sums and depth of a matrix unit that is laid out
 
@@ -145,6 +147,7 @@ def run_kernel(
             lanes[name] = value
         with np.errstate(all="ignore"):
             machine.run_block(lanes, func.body.block)
+        machine.tensor_memory.finish(machine.name)
 
 
 def _chunks(blocks: int, threads: int, together: int) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ must not be written before its product has been waited for.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,6 +41,8 @@ class Mbarrier:
     phase: int = 0
     coming: list[_Arrival] = field(default_factory=list[_Arrival])
     arrived: list[_Arrival] = field(default_factory=list[_Arrival])
+    attached: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    landing: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
 
     def __post_init__(self) -> None:
         self.left = self.arrivals
@@ -56,12 +59,18 @@ class Mbarrier:
         self.coming.append(arrival)
         self._advance()
 
+    def attach(self, landing: Callable[[], None]) -> None:
+        """Let this happen when somebody has waited for the present phase."""
+        self.attached.append(landing)
+
     def _advance(self) -> None:
         if self.left == 0 and self.bytes == 0:
             self.phase += 1
             self.left = self.arrivals
             self.arrived += self.coming
             self.coming = []
+            self.landing += self.attached
+            self.attached = []
 
     def has_ended(self, parity: int) -> bool:
         """Whether the phase with a parity has ended."""
@@ -110,6 +119,9 @@ class Stages:
             assert one.memory.initialized is not None
             one.memory.initialized[one.at] = True
         barrier.arrived = []
+        for land in barrier.landing:
+            land()
+        barrier.landing = []
 
     def read(self, memory: SharedBuffer, at: Array, where: str) -> Array:
         """Elements that a matrix unit reads from now on, until its product has been waited for."""
@@ -142,5 +154,9 @@ class Stages:
         """All products of a warpgroup but the newest `pending` have ended."""
         queue = self._products[warpgroup]
         while len(queue) > pending:
-            for memory, at in queue.pop(0):
-                self._readers[memory][at] -= 1
+            self.release(queue.pop(0))
+
+    def release(self, operands: list[tuple[SharedBuffer, Array]]) -> None:
+        """A product that read these elements has ended."""
+        for memory, at in operands:
+            self._readers[memory][at] -= 1

@@ -71,11 +71,12 @@ def read_tile(
     by_depth: bool,
     line_bytes: int = LINE,
     step: int | None = None,
+    threads: int = WARPGROUP,
 ) -> tuple[Array, tuple[SharedBuffer, Array]]:
     """The elements [own, depth] of a tile, and where they lie; groups of lines begin `step` lines apart."""
     import numpy as np
 
-    memory, starts = place[0].buffer, place[1][row : row + WARPGROUP]
+    memory, starts = place[0].buffer, place[1][row : row + threads]
     assert isinstance(memory, SharedBuffer)
     size, start = memory.data.itemsize, int(starts[0])
     if (starts != start).any():

@@ -133,7 +133,11 @@ class MbarrierArriveOp(_OnBarrier):
     @staticmethod
     def meaning(x: Any, site: Site) -> None:
         for row in range(len(site.active)):
-            barrier_of(site, x.barriers, int(x.index[row]), row).arrive(site.where)
+            barrier = barrier_of(site, x.barriers, int(x.index[row]), row)
+            released = site.machine.tensor_memory.released(int(site.block[row]), int(site.thread[row]))
+            if released is not None:
+                barrier.attach(released)
+            barrier.arrive(site.where)
         site.machine.coroutines.yield_to_others()
 
 
@@ -165,6 +169,7 @@ class MbarrierWaitOp(_OnBarrier):
         site.machine.coroutines.until(lambda: not open_(), lambda: f"{site.where}: {open_()[0].missing()}")
         for found, _ in pairs:
             site.machine.stages.see(found)
+        site.machine.tensor_memory.waited(site.block, site.thread)
 
 
 def barrier_of(site: Site, barriers: Any, index: int, row: int) -> Mbarrier:

@@ -46,6 +46,7 @@ def test_every_gpu_is_of_one(name: str) -> None:
         (known.CLUSTERS, NAMES[5:]),
         (known.EARLY_START, NAMES[5:]),
         (known.WARPGROUPS, ("sm_90a",)),
+        (known.TENSOR_MEMORY, ("sm_100a",)),
     ],
 )
 def test_which_have_an_instruction(instruction: str, names: tuple[str, ...]) -> None:

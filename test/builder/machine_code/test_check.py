@@ -138,3 +138,34 @@ def test_copies_out_of_shared_memory(store: str) -> None:
 def test_a_product_of_what_threads_wrote() -> None:
     assert found("STS [R0], R7 ;", "FENCE.VIEW.ASYNC.S ;", "WARPGROUP.ARRIVE ;", PRODUCT, WAIT) == []
     assert "FENCE.VIEW.ASYNC" in found("STS [R0], R7 ;", "WARPGROUP.ARRIVE ;", PRODUCT, WAIT)[0]
+
+
+MADE = (
+    "SYNCS.EXCH.64 URZ, [UR8], UR4 ;",
+    "UTCATOMSWS.FIND_AND_SET.ALIGN UP0, UR4, UR7 ;",
+    "BAR.SYNC.DEFER_BLOCKING 0x0 ;",
+)
+WAITED = ("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R6+URZ], R7 ;", "@!P0 BRA `(.text.k) ;")
+TENSOR_PRODUCT = "UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR16], tmem[UR18], idesc[UR19], !UPT ;"
+COMMIT, TENSOR_LOAD = "UTCBAR [UR4], URZ ;", "LDTM.16dp256bit.x8 R4, tmem[UR5] ;"
+FREED = ("BAR.SYNC.DEFER_BLOCKING 0x0 ;", "UTCATOMSWS.AND URZ, UR4 ;")
+
+
+def test_tensor_memory() -> None:
+    assert found(*MADE, *WAITED, TENSOR_PRODUCT, COMMIT, *WAITED, TENSOR_LOAD, *FREED) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ((*MADE, *WAITED, TENSOR_PRODUCT, *FREED), "not committed"),
+        ((*MADE, TENSOR_LOAD, *FREED), "no barrier has been waited for"),
+        ((*MADE, *WAITED, TENSOR_PRODUCT, COMMIT), "nothing frees"),
+        ((*MADE, *WAITED, TENSOR_PRODUCT, COMMIT, FREED[1]), "behind its use"),
+        ((*MADE, *WAITED, *FREED, TENSOR_LOAD), "behind its release"),
+        ((*MADE, "UTMALDG.2D [UR4], [UR16] ;", TENSOR_PRODUCT, COMMIT, *FREED), "no copy of the device"),
+    ],
+)
+def test_tensor_memory_that_is_misused(lines: tuple[str, ...], reason: str) -> None:
+    (fault,) = found(*lines)
+    assert reason in fault
