@@ -16,7 +16,7 @@ from mlirt.builder.machine_code.check import faults_of_all
 from mlirt.builder.numba_cuda_compiler import compile_kernel, front_of, ptx_text
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.dialects.device_files import gpu_device
-from mlirt.dialects.gpu_architectures import CLUSTERS, WARPGROUPS, architecture_names, gpu_architecture
+from mlirt.dialects.gpu_architectures import CLUSTERS, TENSOR_MEMORY, WARPGROUPS, architecture_names, gpu_architecture
 from mlirt.dialects.interpreter import interpret
 
 ARCHITECTURES = architecture_names()
@@ -47,6 +47,7 @@ def test_kernels_assemble_for_every_architecture(name: str) -> None:
             assert source.shared_bytes <= gpu_device(known.device).shared_bytes
             assert source.cluster == 1 or CLUSTERS in known.instructions
             assert "warpgroup_mma" not in source.text or WARPGROUPS in known.instructions
+            assert "tensor_mma" not in source.text or TENSOR_MEMORY in known.instructions
             codes.append(compiled(source, architecture).code)
     assert all(is_cubin(code) for code in codes)
     assert [fault for faults in faults_of_all(codes) for fault in faults] == []

@@ -10,6 +10,7 @@ from lowered_network import parse_module
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.device_files import gpu_device
 from mlirt.dialects.fused.fused_op import FusedOp
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.core import FuncOp
@@ -32,7 +33,7 @@ def lower_to_threads(module: ModuleOp, context: RtContext, tactic: str = "", fea
         tactic = ""
     chosen = f" tactic={tactic}" if tactic else ""
     given = f" features={features}" if features else ""
-    options = f"target=cuda{chosen}{given} device={DEVICE}"
+    options = f"target=cuda arch={gpu_device(DEVICE).arch}{chosen}{given} device={DEVICE}"
     passes = f"convert-fused-to-kernel{{{options}}},map-parallel-to-threads{{device={DEVICE}}},canonicalize-kernels"
     run_passes(lowered, context, passes)
     check_ir(lowered)

@@ -16,7 +16,7 @@ from mlirt.dialects.layout import arranged
 from mlirt.dialects.symbolic import Dim, ceil_div
 from mlirt.dialects.tensor_types import byte_width
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.wgmma import filters
+from mlirt.kernels.convolution.cuda.group_convolution import filters
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Pack
 from mlirt.kernels.lib.cuda.warpgroups.box_product import BoxProduct

@@ -18,7 +18,7 @@ from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.wgmma import pads_with_zeros
+from mlirt.kernels.convolution.cuda.group_convolution import pads_with_zeros
 from mlirt.kernels.lib.cuda.tiles.interleaved_lines import InterleavedAxis, InterleavedLines
 from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
 from mlirt.kernels.lib.cuda.tiles.plane_product import CHANNEL, RESIDENT, SPATIAL, PlaneProduct

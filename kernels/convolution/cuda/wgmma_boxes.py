@@ -15,7 +15,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.kernels.convolution.cuda.box_convolution import MEASURED, BoxConvolution
-from mlirt.kernels.convolution.cuda.wgmma import images_of, is_matrix, kind_of_lines, pads_with_zeros
+from mlirt.kernels.convolution.cuda.group_convolution import images_of, is_matrix, kind_of_lines, pads_with_zeros
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise
 from mlirt.kernels.lib.tactics.lowering import Lowering
 

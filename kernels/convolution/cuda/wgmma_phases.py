@@ -19,7 +19,7 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import dims, is_float, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.wgmma import images_of, kind_of_lines, packed_by_taps, reaches
+from mlirt.kernels.convolution.cuda.group_convolution import images_of, kind_of_lines, packed_by_taps, reaches
 from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes, Work

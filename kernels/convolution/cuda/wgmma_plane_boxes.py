@@ -21,7 +21,7 @@ from mlirt.dialects.layout import arranged, vector_width
 from mlirt.dialects.symbolic import ceil_div, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.wgmma import is_depthwise, kind_of, pads_with_zeros
+from mlirt.kernels.convolution.cuda.group_convolution import is_depthwise, kind_of, pads_with_zeros
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.cuda.warpgroups.plane_box_product import PlaneBoxProduct, Planes
 from mlirt.kernels.lib.cuda.warpgroups.plane_box_tile import MIN_KEPT, PlaneBoxTile, PlaneBoxWork

@@ -17,7 +17,7 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda import wgmma
+from mlirt.kernels.convolution.cuda import group_convolution
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.builder.placement import Pack
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
@@ -52,7 +52,7 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _work(op: ConvolutionOp, lowering: Lowering) -> GroupWork | None:
     """That of `cuda_wgmma`, transposed: each image is a product of its own, whose columns are its pixels."""
-    work = wgmma.work(op, lowering)
+    work = group_convolution.work(op, lowering)
     if work is None or op.groups.value.data != 1 or not has_planes(op, lowering):
         return None
     batch, pixels = (typical(one, typical_values(lowering.block)) for one in images_and_pixels(op))
@@ -81,15 +81,15 @@ def has_planes(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 
 def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
-    kind, weights = wgmma.kind_of_lines(op, lowering), lowering.known(op.kernel)
+    kind, weights = group_convolution.kind_of_lines(op, lowering), lowering.known(op.kernel)
     assert kind is not None
     assert weights is not None
     k = lowering.kernel("convolution")
     epilogue = RowEpilogue(k, op, shape_of(op), lowering)
-    left = channels(k, op.kernel, partial(wgmma.packed_by_taps, kind.depth), tile.rows, kind, lowering)
-    right = _pixels(k, op, wgmma.images_of(op, lowering), tile.columns, kind)
+    left = channels(k, op.kernel, partial(group_convolution.packed_by_taps, kind.depth), tile.rows, kind, lowering)
+    right = _pixels(k, op, group_convolution.images_of(op, lowering), tile.columns, kind)
     batch, pixels = images_and_pixels(op)
-    sizes = GroupSizes(weights.shape[0], pixels, (batch,), wgmma.depth_steps(weights.shape, kind))
+    sizes = GroupSizes(weights.shape[0], pixels, (batch,), group_convolution.depth_steps(weights.shape, kind))
     GroupProduct(k, tile, sizes, kind, (left, right), epilogue).build(op)
 
 
@@ -103,8 +103,8 @@ def channels(k: KernelBuilder, kernel: SSAValue, pack: Pack, rows: int, kind: Ki
 
 def _pixels(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, columns: int, kind: Kind) -> Source:
     """The windows of an image's pixels."""
-    if not wgmma.is_matrix(op, images):
-        return wgmma.window_rows(k, op, images, columns, kind)
+    if not group_convolution.is_matrix(op, images):
+        return group_convolution.window_rows(k, op, images, columns, kind)
     sizes, steps = images.sizes, images.steps
     matrices = replace(images, sizes=(sizes[0], product(sizes[1:-1]), sizes[-1]), steps=(steps[0], *steps[-2:]))
     return MatrixSource(k, matrices, columns, (0,), by_depth=False, known=False, line=kind.line)

@@ -17,8 +17,8 @@ from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import dims, rank
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.box_convolution import MEASURED, BoxConvolution
+from mlirt.kernels.convolution.cuda.group_convolution import images_of, pads_with_zeros, pixels_of
 from mlirt.kernels.convolution.cuda.row_copy import RowCopy, kind_of_rows
-from mlirt.kernels.convolution.cuda.wgmma import images_of, pads_with_zeros, pixels_of
 from mlirt.kernels.convolution.cuda.wgmma_rows import MIN_PIXELS, copy_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise
 from mlirt.kernels.lib.tactics.lowering import Lowering

@@ -12,14 +12,14 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.tensor_types import rank
 from mlirt.dialects.typical_sizes import typical, typical_values
-from mlirt.kernels.convolution.cuda.row_copy import RowCopy, kind_of_rows
-from mlirt.kernels.convolution.cuda.wgmma import (
+from mlirt.kernels.convolution.cuda.group_convolution import (
     filters,
     images_of,
     is_within_reach,
     pads_with_zeros,
     pixels_of,
 )
+from mlirt.kernels.convolution.cuda.row_copy import RowCopy, kind_of_rows
 from mlirt.kernels.lib.cuda.warpgroups.group_choice import GroupWork, estimates_of, tile_of
 from mlirt.kernels.lib.cuda.warpgroups.group_product import GroupProduct
 from mlirt.kernels.lib.cuda.warpgroups.group_sizes import GroupSizes

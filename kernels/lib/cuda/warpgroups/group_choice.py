@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import TypeAlias
 
 from mlirt.dialects.gpu_device import GpuDevice
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
@@ -14,6 +15,9 @@ from mlirt.kernels.lib.cuda.warpgroups.group_tile import GroupTile, tiles_for
 from mlirt.kernels.lib.cuda.warpgroups.kinds import Kind
 from mlirt.kernels.lib.tactics.lowering import Lowering
 from mlirt.kernels.lib.tile import worth_measuring
+
+Tiles: TypeAlias = "Callable[[GpuDevice], Sequence[GroupTile]]"
+Named: TypeAlias = "Callable[[str], GroupTile | None]"
 
 _PAIR = 2  # warpgroups of a ping-pong that need not wait for each other
 _MAX_COST_RATIO, _MAX_MEASURED = 1.6, 12  # from the cheapest, and tiles that are worth a measurement
@@ -88,7 +92,7 @@ class GroupWork:
 
     def cycles(self, tile: GroupTile) -> float:
         """About how long it takes."""
-        device = self.device.warpgroups
+        device = tile.rates(self.device)
         tiles = tile.cover(self.rows, self.columns) * self.batch
         resident = 1 + tile.double if tile.stays else max(1, min(4, self.device.shared_bytes // tile.shared_bytes))
         per_processor = -(-tiles // self.device.clusters_of(tile.split))
@@ -110,11 +114,11 @@ class GroupWork:
 
     def microseconds(self, tile: GroupTile) -> float:
         """The same in microseconds."""
-        return self.cycles(tile) / self.device.warpgroups.cycles_per_microsecond
+        return self.cycles(tile) / tile.rates(self.device).cycles_per_microsecond
 
     def _products(self, tile: GroupTile, side_by_side: int) -> float:
         """Cycles of a tile's products in one block."""
-        device = self.device.warpgroups
+        device = tile.rates(self.device)
         busy = max(tile.rows * tile.columns / device.products, tile.stage_bytes / device.read_bytes) * side_by_side
         if tile.rows > ROWS and tile.columns <= ROWS:
             busy *= device.narrow
@@ -127,7 +131,7 @@ class GroupWork:
 
     def _results(self, tile: GroupTile, side_by_side: int, blocks: int) -> float:
         """Cycles of a tile's epilogue in one block."""
-        device = self.device.warpgroups
+        device = tile.rates(self.device)
         groups = 1 if tile.ping_pong else tile.consumers
         share = tile.rows * tile.columns / tile.split
         computed = share / (groups * WARPGROUP) * (device.result + device.operation * self.operations)
@@ -136,24 +140,26 @@ class GroupWork:
         return computed * sqrt(side_by_side) + moved * min(blocks, self.device.processors) / device.moved_bytes
 
 
-def best(work: GroupWork) -> GroupTile | None:
+def best(work: GroupWork, tiles: Tiles = tiles_for) -> GroupTile | None:
     """The tile with the least estimated time."""
-    fitting = [tile for tile in tiles_for(work.device) if work.fits(tile)]
+    fitting = [tile for tile in tiles(work.device) if work.fits(tile)]
     return min(fitting, key=work.microseconds, default=None)
 
 
-def tile_of(work: GroupWork | None, name: str) -> GroupTile | None:
-    """The tile of a name, else the best one; None where there is no work for warpgroups, or the tile cannot do it."""
-    tile = None if work is None else GroupTile.named(name) or best(work)
+def tile_of(
+    work: GroupWork | None, name: str, tiles: Tiles = tiles_for, named: Named = GroupTile.named
+) -> GroupTile | None:
+    """The tile of a name, else the best one; None where there is no work for it, or the tile cannot do it."""
+    tile = None if work is None else named(name) or best(work, tiles)
     return tile if work is not None and tile is not None and work.allows(tile) else None
 
 
-def estimates_of(work: GroupWork | None) -> dict[str, float]:
+def estimates_of(work: GroupWork | None, tiles: Tiles = tiles_for) -> dict[str, float]:
     """Microseconds with each tile that is of use, the cheapest first, without those that are far from it."""
     if work is None:
         return {}
     return worth_measuring(
-        ((work.microseconds(tile), tile.name) for tile in tiles_for(work.device) if work.fits(tile)),
+        ((work.microseconds(tile), tile.name) for tile in tiles(work.device) if work.fits(tile)),
         _MAX_COST_RATIO,
         _MAX_MEASURED,
     )

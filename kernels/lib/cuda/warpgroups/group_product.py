@@ -124,15 +124,7 @@ class GroupProduct:
         if group == tile.consumers:
             self._set_registers(0)
             if thread == tile.consumers * WARPGROUP:
-                work = self._work(block)
-                stage, parity = self._fill_ahead(pipe, work, 0, steps)
-                self.results.copy_ahead(place(0), work)
-                for i in range(count - 1):
-                    following = i + 1
-                    work = self._work(block + following * blocks)
-                    self._start_sources(work)
-                    stage, parity = pipe.fill(0, steps, stage, parity)
-                    self.results.copy_ahead(following, work)
+                self._copy(pipe, block, blocks, count, steps)
         else:
             self._set_registers(1)
             wait_dependency()
@@ -140,6 +132,19 @@ class GroupProduct:
                 self._multiply_ping_pong(pipe, order, thread, group, block, blocks, count, steps)
             else:
                 self._multiply_together(pipe, thread, group, block, blocks, count, steps)
+
+    @kernel
+    def _copy(self, pipe: Pipeline, block: Value, blocks: Value, count: Value, steps: Value) -> None:
+        """A thread starts the copies of all tiles of a block."""
+        work = self._work(block)
+        stage, parity = self._fill_ahead(pipe, work, 0, steps)
+        self.results.copy_ahead(place(0), work)
+        for i in range(count - 1):
+            following = i + 1
+            work = self._work(block + following * blocks)
+            self._start_sources(work)
+            stage, parity = pipe.fill(0, steps, stage, parity)
+            self.results.copy_ahead(following, work)
 
     @kernel
     def _multiply_together(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache
 
-from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.dialects.gpu_device import GpuDevice, WarpgroupEstimates
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.kernels.lib.tile import Tile
 
@@ -72,6 +72,10 @@ class GroupTile(Tile):
     def threads(self) -> int:
         """With those that start the copies: a warpgroup, or a warp where there is one tile."""
         return self.consumers * WARPGROUP + (WARPGROUP if self.stays else 32)
+
+    def rates(self, device: GpuDevice) -> WarpgroupEstimates:
+        """What estimates of a tile follow from."""
+        return device.warpgroups
 
     @property
     def stage_bytes(self) -> int:

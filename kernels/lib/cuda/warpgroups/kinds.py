@@ -41,10 +41,10 @@ class Kind:
         return self.mma.accumulator_type
 
     @staticmethod
-    def of(left: Attribute, right: Attribute, target: Target) -> Kind | None:
-        """The kind of a product of these elements; None where the target's matrix units have none."""
+    def of(left: Attribute, right: Attribute, target: Target, instruction: str = WARPGROUPS) -> Kind | None:
+        """The kind of a product of these elements by an instruction; None where the target has none."""
         mma = _KINDS.get((left, right))
-        if not target.has(WARPGROUPS) or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
+        if not target.has(instruction) or mma is None or (mma == MmaKind.TF32 and TF32 not in target.features):
             return None
         return Kind(i8 if mma == MmaKind.E4M3 else right, mma)
 

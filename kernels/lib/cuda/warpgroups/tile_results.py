@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from xdsl.ir import SSAValue
 
@@ -65,7 +65,7 @@ class RowPlaces(Protocol):
         ...
 
 
-class _RowsInOrder:
+class RowsInOrder:
     """Rows of a tile that follow each other in the result."""
 
     def __init__(self, k: KernelBuilder, tile: GroupTile, sizes: GroupSizes) -> None:
@@ -94,7 +94,7 @@ class TileResults:
         places: RowPlaces | None = None,
     ) -> None:
         self.k, self.tile, self.sizes, self.epilogue = k, tile, sizes, epilogue
-        self.places = places or _RowsInOrder(k, tile, sizes)
+        self.places = places or RowsInOrder(k, tile, sizes)
         self._of_rows: SSAValue | None = None  # the column from which on all rows share what they read
         self._first: Value | None = None  # the first one of a thread then
         self.width = epilogue.width
@@ -198,10 +198,10 @@ class TileResults:
         return self.epilogue.at(work.batch, here), is_row
 
     @kernel
-    def write(self, accumulators: Value, results: Results) -> None:
+    def write(self, accumulators: Any, results: Results) -> None:
         """The results, once the accumulators are there."""
         pieces, copied, use = results.pieces, self.ahead_of_time, results.use
-        joined = emit(JoinColumnsOp(accumulators, self.joined))
+        joined = self.joined_columns(accumulators)
         ahead = len(pieces) if self.ahead is None else self.ahead
         if copied is not None and use is not None:
             copied.wait(use)
@@ -210,7 +210,15 @@ class TileResults:
             ready += [self._read_rest(one, results.place) for one in pieces[number + ahead : number + ahead + 1]]
             if copied is not None and use is not None and number == max(0, len(pieces) - 1 - ahead):
                 copied.give_back(use)
-            self._write(part_of(joined, piece.first, piece.count), ready[number])
+            self._write(self.part(joined, piece), ready[number])
+
+    def joined_columns(self, accumulators: Any) -> Any:
+        """Row by row, neighbouring columns of a thread."""
+        return emit(JoinColumnsOp(accumulators, self.joined))
+
+    def part(self, joined: Any, piece: Piece) -> Value:
+        """The accumulators of a piece."""
+        return part_of(joined, piece.first, piece.count)
 
     def _read_rest(self, piece: Piece, place: Value | None) -> Piece:
         """With all extra operands, also the one that was copied ahead to a place."""
