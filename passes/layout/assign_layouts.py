@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.context import weights_of
-from mlirt.dialects.gpu_architectures import WARPGROUPS, has_instruction
+from mlirt.dialects.gpu_architectures import TENSOR_MEMORY, WARPGROUPS, has_instruction
 from mlirt.dialects.regions import tensor_blocks
 from mlirt.dialects.target import HOPPER, TF32
 from mlirt.errors import InvalidInputError
@@ -61,8 +61,12 @@ class AssignLayoutsPass(ModulePass):
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp) and not one.is_declaration]
         if self.target == "cuda":
             for function in functions:
-                has_warpgroups, has_tf32 = has_instruction(self.arch, WARPGROUPS), TF32 in self.features
-                OrderAssignment(function.body.block, has_warpgroups=has_warpgroups, has_tf32=has_tf32).run()
+                OrderAssignment(
+                    function.body.block,
+                    has_warpgroups=has_instruction(self.arch, WARPGROUPS),
+                    has_tf32=TF32 in self.features,
+                    has_tensor_memory=has_instruction(self.arch, TENSOR_MEMORY),
+                ).run()
         if self.target != "cpu":
             return
         if self.lanes not in (4, 8, 16):

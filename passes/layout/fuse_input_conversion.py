@@ -15,7 +15,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.scalar_builder import conversion_region
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.window import WindowOp
-from mlirt.dialects.gpu_architectures import WARPGROUPS, has_instruction
+from mlirt.dialects.gpu_architectures import TENSOR_MEMORY, WARPGROUPS, has_instruction
 from mlirt.dialects.locations import fuse, name_of
 from mlirt.dialects.symbolic import product
 from mlirt.dialects.target import HOPPER
@@ -60,7 +60,11 @@ class FuseInputConversionPass(RulePass):
             return None
         if len(readers) > self.most_readers:
             return f"it has {len(readers)} readers, more than {self.most_readers} (most-readers)"
-        costs = Costs(m.analysis(typical_values), has_instruction(self.arch, WARPGROUPS))
+        costs = Costs(
+            m.analysis(typical_values),
+            has_instruction(self.arch, WARPGROUPS),
+            has_tensor_memory=has_instruction(self.arch, TENSOR_MEMORY),
+        )
         obstacles = ((one, _obstacle(one, conversion, costs)) for one in readers)
         obstacle = next(((one, reason) for one, reason in obstacles if reason is not None), None)
         if obstacle is not None:

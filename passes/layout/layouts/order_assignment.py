@@ -46,9 +46,11 @@ _SOURCE, _SINK = "channels last", "plain"
 class OrderAssignment:
     """The choice for one function."""
 
-    def __init__(self, block: Block, *, has_warpgroups: bool = True, has_tf32: bool = False) -> None:
+    def __init__(
+        self, block: Block, *, has_warpgroups: bool = True, has_tf32: bool = False, has_tensor_memory: bool = False
+    ) -> None:
         self.block = block
-        self.costs = Costs(typical_values(block), has_warpgroups, has_tf32)
+        self.costs = Costs(typical_values(block), has_warpgroups, has_tf32, has_tensor_memory)
         self.choices: dict[Operation, Choice] = {
             op: choice_of(op, self.costs) for op in block.ops if not isinstance(op, ConstantOp)
         }

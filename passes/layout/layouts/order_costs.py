@@ -57,12 +57,14 @@ _MIN_RESULTS = 8  # of a group
 class Costs:
     """Estimates for typical sizes of the dynamic dimensions.
 
-    `has_tf32` says that matrix units may read floats, as far as there are warpgroups.
+    `has_tf32` says that matrix units may read floats, as far as there are warpgroups or tensor memory, which computes
+    convolutions as warpgroups do but for deconvolutions.
     """
 
     values: Mapping[str, int]
     has_warpgroups: bool = True
     has_tf32: bool = False
+    has_tensor_memory: bool = False
 
     def number(self, dim: Dim) -> int:
         return typical(dim, self.values)
@@ -248,7 +250,8 @@ class Costs:
 
     def _rates(self, op: ConvolutionOp | None = None) -> Mapping[int, tuple[float, float]]:
         """Of products, or of a convolution: for floats in groups of a few results matrix units have no kernel."""
-        if not self.has_warpgroups:
+        by_tensor_memory = self.has_tensor_memory and (op is None or not op.transposed.value.data)
+        if not self.has_warpgroups and not by_tensor_memory:
             return _RATES_WITHOUT_WARPGROUPS
         groups = 1 if op is None else op.groups.value.data
         is_wide = op is None or groups == 1 or self.number(dims(op.kernel.type)[0]) >= _MIN_RESULTS * groups

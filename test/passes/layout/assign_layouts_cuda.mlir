@@ -1,14 +1,19 @@
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda}' --split-input-file | filecheck %s
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda arch=sm_80}' --split-input-file | filecheck %s --check-prefix OLD
+// RUN: rt-opt %s -p 'assign-layouts{target=cuda arch=sm_100a}' --split-input-file | filecheck %s --check-prefix TENSOR
 // RUN: rt-opt %s -p 'assign-layouts{target=cuda features=tf32}' --split-input-file | filecheck %s --check-prefix TF32
 
 // Large images with short rows are copied to channels last in front of convolutions; what stands between follows. The last convolution
 // writes its results as the caller wants them.
-// Without warpgroups convolutions read plain images.
+// Without warpgroups or tensor memory convolutions read plain images.
 // CHECK-LABEL: @between
 // OLD-LABEL: @between
 // OLD-NOT: fused.reformat
 // OLD: func.return
+// TENSOR-LABEL: @between
+// TENSOR: fused.reformat %x
+// TENSOR-COUNT-2: fused.convolution {{.*}} -> tensor<64x64x28x28xf16, #trt.dims<["64", "64", "28", "28"], order = [0, 2, 3, 1]>>
+// TENSOR: func.return
 func.func @between(%x: tensor<64x64x28x28xf16>) -> tensor<64x64x28x28xf16> {
   // CHECK: [[IN:%.*]] = fused.reformat %x : (tensor<64x64x28x28xf16>) -> tensor<64x64x28x28xf16, #trt.dims<["64", "64", "28", "28"], order = [0, 2, 3, 1]>>
   // CHECK: [[A:%.*]] = fused.convolution [[IN]], %k {{.*}} -> tensor<64x64x28x28xf16, #trt.dims<["64", "64", "28", "28"], order = [0, 2, 3, 1]>>
