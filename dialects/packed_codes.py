@@ -1,4 +1,4 @@
-"""Integers of 2, 4 or 8 bits in bytes, lowest bits first, with a scale and a zero point for each block."""
+"""Integers of 2, 4 or 8 bits, or 4-bit floats, in bytes, lowest bits first, with coefficients for each block."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ BITS = (2, 4, 8)
 WORD_BITS = 32
 """Kernels read codes of less than a byte by words of so many bits."""
 
+FLOAT4_BITS = 4
+FLOAT4_MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+"""Of the codes of 4-bit floats (e2m1) by their lower three bits; the highest bit is the sign."""
+
 
 def middle(bits: int) -> int:
-    """The code that stands for 0 where no zero point says otherwise."""
+    """The code that stands for 0 where no zero point says otherwise; of 4-bit floats it is -0."""
     return 1 << (bits - 1)
 
 
@@ -58,11 +62,26 @@ def unpacked(data: Array, bits: int) -> Array:
     return np.stack(parts, axis=-1).reshape(*data.shape[:-1], -1)
 
 
-def numbers(data: Array, scale: Array, zero: Array | None, block: int, bits: int, depth: int) -> Array:
-    """`(code - zero) * scale` in float64, `[.., depth]`; a zero point of one element is that of all."""
+def float4_numbers(codes: Array) -> Array:
+    """The 4-bit floats that codes stand for, in float64."""
     import numpy as np
 
-    codes = unpacked(data, bits)[..., :depth].astype(np.float64)
+    return np.concatenate([np.array(FLOAT4_MAGNITUDES), -np.array(FLOAT4_MAGNITUDES)])[codes]
+
+
+def numbers(
+    data: Array, scale: Array, zero: Array | None, block: int, bits: int, depth: int, float4: bool = False
+) -> Array:
+    """`(code - zero) * scale` in float64, `[.., depth]`; a zero point of one element is that of all.
+
+    With `float4` it is the 4-bit float of the code times the scale.
+    """
+    import numpy as np
+
+    codes = unpacked(data, bits)[..., :depth]
+    if float4:
+        return np.asarray(float4_numbers(codes) * _repeated(scale, block, depth))
+    codes = codes.astype(np.float64)
     shift = float(middle(bits)) if zero is None else _repeated(np.broadcast_to(zero, scale.shape), block, depth)
     return np.asarray((codes - shift) * _repeated(scale, block, depth))
 

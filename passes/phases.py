@@ -131,7 +131,7 @@ PHASES = (
             Step("fuse-quantized-products", "matrix products take the scales around them as one factor too"),
             Step("fuse-packed-products", "what no integer product took; weights stay as few bits as they have", "cpu"),
             Step(
-                "fuse-packed-products{most_rows=8}",
+                "fuse-packed-products{most_rows=8 floats=true}",
                 "what no integer product took; more rows have faster products once the weights are numbers",
                 "cuda",
             ),

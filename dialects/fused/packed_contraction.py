@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -36,7 +37,8 @@ class PackedMatmulOp(EpilogueOp):
     scale[n, k / block], extras..)`.
 
     `codes` is `[n, bytes]` of unsigned integers of `bits` bits, the lowest bits of a byte first, each row filled up to
-    whole blocks; `scale` is `[n, blocks]`, `zero` too or `[1, 1]`, one for all. C1: one access per extra operand.
+    whole blocks; `scale` is `[n, blocks]`, `zero` too or `[1, 1]`, one for all. With `float4` codes are 4-bit floats
+    (e2m1), and `zero` counts as 0. C1: one access per extra operand.
 
     Example: `%y = fused.packed_matmul %a, %codes, %scale, %zero {bits = 4 : i64, block = 32 : i64} : (..) -> .. {
     ^bb0(%acc: f32): .. }`
@@ -52,6 +54,7 @@ class PackedMatmulOp(EpilogueOp):
     extras = var_operand_def(TensorType)
     bits = prop_def(IntegerAttr[I64])
     block = prop_def(IntegerAttr[I64])
+    float4 = opt_prop_def(UnitAttr)
     access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
     output = result_def(TensorType)
     epilogue = region_def("single_block")
@@ -70,10 +73,16 @@ class PackedMatmulOp(EpilogueOp):
         block: int,
         extras: Sequence[SSAValue] = (),
         access: Sequence[AccessAttr] = (),
+        float4: bool = False,
     ):
         super().__init__(
             operands=[lhs, *weights, extras],
-            properties={"bits": integer(bits), "block": integer(block), "access": ArrayAttr(access)},
+            properties={
+                "bits": integer(bits),
+                "block": integer(block),
+                "access": ArrayAttr(access),
+                "float4": UnitAttr() if float4 else None,
+            },
             result_types=[result],
             regions=[epilogue],
         )
@@ -90,5 +99,6 @@ class PackedMatmulOp(EpilogueOp):
         import numpy as np
 
         lhs, codes, scale, zero = arrays[:4]
-        weights = numbers(codes, scale, zero, self.block.value.data, self.bits.value.data, lhs.shape[-1])
+        bits, block, is_float = self.bits.value.data, self.block.value.data, self.float4 is not None
+        weights = numbers(codes, scale, zero, block, bits, lhs.shape[-1], is_float)
         return [self.apply_epilogue(lhs.astype(np.float64) @ weights.T, arrays, list(self.access), self.epilogue)]

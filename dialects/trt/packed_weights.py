@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import I64, IntegerAttr, TensorType
+from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -36,6 +37,7 @@ class PackedOp(TensorOp, ABC):
     zero_point = opt_operand_def(TensorType)
     bits = prop_def(IntegerAttr[I64])
     block = prop_def(IntegerAttr[I64])
+    float4 = opt_prop_def(UnitAttr)
 
     @abstractmethod
     def row_length(self) -> Dim:
@@ -43,11 +45,13 @@ class PackedOp(TensorOp, ABC):
 
     def check_codes(self) -> None:
         """Raise unless types, ranks and sizes of the codes fit (C1 to C3)."""
-        from mlirt.dialects.packed_codes import BITS
+        from mlirt.dialects.packed_codes import BITS, FLOAT4_BITS
 
         bits, block = self.bits.value.data, self.block.value.data
         fits = bits in BITS and block > 0 and block * bits % 8 == 0
         require(fits, f"C1: {self.name} knows blocks of whole bytes of 2, 4 or 8 bits, not {block} of {bits} bits")
+        is_plain = self.float4 is None or (bits == FLOAT4_BITS and self.zero_point is None)
+        require(is_plain, f"C1: 4-bit floats of {self.name} have 4 bits and no zero point")
         found = element_of(self.codes.type)
         require(found == element_type("uint8"), f"C1: the codes of {self.name} are bytes (ui8), not {found}")
         found = element_of(self.scale.type)
@@ -77,7 +81,8 @@ class PackedOp(TensorOp, ABC):
         from mlirt.dialects.packed_codes import numbers
 
         codes, scale, *zero = arrays
-        return numbers(codes, scale, zero[0] if zero else None, self.block.value.data, self.bits.value.data, depth)
+        bits, block, is_float = self.bits.value.data, self.block.value.data, self.float4 is not None
+        return numbers(codes, scale, zero[0] if zero else None, block, bits, depth, is_float)
 
 
 def _is_one(operand: SSAValue) -> bool:
@@ -89,11 +94,12 @@ class DequantizeBlocksOp(PackedOp):
     """y[.., k] = (code[.., k] - zero_point[.., k / block]) * scale[.., k / block] for k < depth, in the scale's type.
 
     Codes are unsigned integers of `bits` bits along the last axis, the lowest bits of a byte first; a row is filled up
-    to whole blocks. Without a zero point it is 2^(bits - 1). One scale a row is one block as long as the row.
+    to whole blocks. Without a zero point it is 2^(bits - 1). One scale a row is one block as long as the row. With
+    `float4` a code is a 4-bit float (e2m1) itself.
 
-    C1: bits is 2, 4 or 8, a block has whole bytes, and codes are ui8. C2: the scale is floating-point, the zero point a
-    number. C3: codes, scale and zero point are equally long but for the last axis, which has the bytes of all blocks,
-    and one element a block.
+    C1: bits is 2, 4 or 8, a block has whole bytes, and codes are ui8; 4-bit floats have no zero point. C2: the scale is
+    floating-point, the zero point a number. C3: codes, scale and zero point are equally long but for the last axis,
+    which has the bytes of all blocks, and one element a block.
 
     Example: `%w = trt.dequantize_blocks %c, %s {bits = 4 : i64, block = 32 : i64, depth = 64 : i64} :
     (tensor<5x32xui8>, tensor<5x2xf32>) -> tensor<5x64xf32>`

@@ -15,7 +15,7 @@ from mlirt.frontend.importing.narrow_type import NarrowType
 from mlirt.frontend.importing.network import Network, Value
 from mlirt.frontend.onnx.narrow_values import as_narrow, clipped, narrowed, widened
 from mlirt.frontend.onnx.node import Node
-from mlirt.frontend.onnx.packed_matrices import dequantized_blocks
+from mlirt.frontend.onnx.packed_matrices import FLOAT4, dequantized_blocks
 
 
 def quantized(net: Network, node: Node, x: Value, scale: Value, zero: Value | None, axis: int, element: str) -> Value:
@@ -121,6 +121,11 @@ def dequantized_floats(net: Network, node: Node) -> Value:
     x = node.input(0)
     if x.narrow is not None and x.narrow.is_kept and _is_plain(scale) and (zero is None or _is_known_zero(zero)):
         return dequantized(net, node, replace(x, narrow=None), scale, None, axis)
+    by_blocks = None
+    if x.narrow is not None and x.narrow.name == FLOAT4 and scale.rank > 1 and not _is_single(scale):
+        by_blocks = dequantized_blocks(net, node, x, scale, zero, node.from_front(axis, x.rank))
+    if by_blocks is not None:
+        return by_blocks
     x = widened(net, node.input(0), scale.element)
     if zero is not None:
         x = layers.binary(net, "sub", x, _spread(net, node, x, _wide(net, zero, x), axis))

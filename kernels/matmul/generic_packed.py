@@ -49,9 +49,22 @@ def _product(op: PackedMatmulOp, scalars: Sequence[Value], indices: Sequence[Val
     if bits < 8:
         shift = emit(arith.IndexCastOp(depth % (8 // bits) * bits, i32))
         code = emit(arith.ShRUIOp(code, shift)) & ((1 << bits) - 1)
-    zero, scale = _at(op.zero, wide, column, depth // block), _at(op.scale, wide, column, depth // block)
-    weight = (cast(code, i32, wide) - zero) * scale
+    if op.float4 is not None:
+        weight = _float4(code, wide) * _at(op.scale, wide, column, depth // block)
+    else:
+        zero, scale = _at(op.zero, wide, column, depth // block), _at(op.scale, wide, column, depth // block)
+        weight = (cast(code, i32, wide) - zero) * scale
     return narrowed(widened(scalars[0], wide) * weight, wide, wide)
+
+
+@kernel
+def _float4(code: Value, wide: Attribute) -> Value:
+    """The 4-bit float (e2m1) of a code: half of `m` for lower bits m below 4, else of `(2 + m mod 2) 2^(m / 2 - 1)`."""
+    low = code & 7
+    power = low >> 1
+    double = (low & 1) + min(power, 1) * 2
+    double = double if power < 2 else double << (power - 1)
+    return cast(double if code < 8 else 0 - double, i32, wide) * 0.5
 
 
 @kernel

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block
 
@@ -27,7 +28,8 @@ class FusePackedProductsPass(RulePass):
     The weights are constants behind `trt.dequantize_blocks` with blocks along the sum, or behind `trt.dequantize` with
     one scale for all or for each column of the result, at least `min-elements` of them; these are packed into 4 bits
     where they fit. What is between the two may be a cast, a transposition, or a reshape that adds axes of length 1.
-    With `most-rows` other than 0 products of usually more rows stay as they are.
+    4-bit floats stay packed with `floats`. With `most-rows` other than 0 products of usually more rows stay as they
+    are.
 
     Before:
 
@@ -45,18 +47,24 @@ class FusePackedProductsPass(RulePass):
 
     min_elements: int = option(4096, at_least=0)
     most_rows: int = option(0, at_least=0)
+    floats: bool = False
 
     @rule(op(MatrixMultiplyOp).named("product"))
     def fuse(self, m: Match, ctx: Context, product: MatrixMultiplyOp) -> Outcome:
         found = packed_weights(product, ctx, self.min_elements)
         if not isinstance(found, PackedWeights):
             return found
+        if found.float4 and not self.floats:
+            return "its weights are 4-bit floats, which are multiplied as numbers here"
         rows = prod(typical(size, m.analysis(_typical_values)) for size in dims(product.output.type)[:-1])
         if self.most_rows and rows > self.most_rows:
             return f"it has some {rows} rows, which share numbers that a launch in front of it makes"
         layers, arrays = LayerBuilder.in_front_of(product, ctx), (found.codes, found.scale, found.zero)
         weights = [layers.constant(*pair) for pair in zip(arrays, ("codes", "scale", "zero_point"), strict=True)]
-        return m.make(PackedMatrixMultiplyOp, product.lhs, *weights, bits=found.bits, block=found.block)
+        sizes = {"bits": found.bits, "block": found.block}
+        if found.float4:
+            return m.make(PackedMatrixMultiplyOp, product.lhs, *weights[:2], None, **sizes, float4=UnitAttr())
+        return m.make(PackedMatrixMultiplyOp, product.lhs, *weights, **sizes)
 
 
 def _typical_values(block: Block) -> Mapping[str, int]:

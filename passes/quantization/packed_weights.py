@@ -35,6 +35,7 @@ class PackedWeights:
     zero: Array
     bits: int
     block: int
+    float4: bool = False
 
 
 def packed_weights(product: MatrixMultiplyOp, ctx: Context, min_elements: int) -> PackedWeights | str:
@@ -90,7 +91,8 @@ def _of_blocks(source: DequantizeBlocksOp, depth_is_last: bool, ctx: Context) ->
         return "the blocks of its weights do not lie along the sum"
     if bits < 8 and block * bits % WORD_BITS and block < depth:
         return f"blocks of {block} do not begin at whole words of codes"
-    return PackedWeights(codes, scale, default_zero(bits) if zero is None else zero, bits, block)
+    is_float = source.float4 is not None
+    return PackedWeights(codes, scale, default_zero(bits) if zero is None else zero, bits, block, is_float)
 
 
 def _of_channels(source: DequantizeOp, depth_is_last: bool, ctx: Context, min_elements: int) -> PackedWeights | str:

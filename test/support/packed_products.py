@@ -40,6 +40,8 @@ class PackedCase:
     halves: bool = False
     """Whether activations are float16."""
     half_scales: bool = False
+    float4: bool = False
+    """Whether codes are 4-bit floats."""
 
     def blocks(self) -> int:
         return -(-self.depth // self.block)
@@ -76,7 +78,8 @@ class PackedNetwork:
             result = tensor(element, [*outer, rows, case.columns])
             access = [AccessAttr.of([iteration(len(outer) + 1)])] * len(bias)
             region = _epilogue(case)
-            return [network.add(PackedMatmulOp(lhs, weights, result, region, case.bits, case.block, bias, access))]
+            sizes = case.bits, case.block
+            return [network.add(PackedMatmulOp(lhs, weights, result, region, *sizes, bias, access, case.float4))]
 
         self.module: ModuleOp = network_of(inputs, build)
         dtype = np.float16 if case.halves else np.float32

@@ -32,7 +32,7 @@ _OTHER_REGISTERS = 2
 
 def lower(op: PackedMatmulOp, lowering: Lowering) -> bool:
     depth = op.depth
-    if lowering.placements[op.output].strides[-1] != 1 or not isinstance(depth, int):
+    if op.float4 is not None or lowering.placements[op.output].strides[-1] != 1 or not isinstance(depth, int):
         return False
     if element_of(op.lhs.type) != f32 or accumulator_type(op.epilogue) != f32:
         return False

@@ -43,6 +43,9 @@ _GROUP_ROWS, _MAX_ROWS = 4, 8
 # Blocks that fill the device leave it to warps to have two columns.
 _BLOCKS_PER_PROCESSOR = 2
 _EXPONENT = 0x4B000000
+_MANTISSA_BITS, _SIGN_BIT = 23, 31
+_FLOAT4_SCALE = 2.0**126
+"""Of a 4-bit float whose bits are the lowest of the exponent and the highest of the mantissa of a float32."""
 _WHOLE = float(1 << 23)
 """The float32 numbers from here on are the whole ones: the lowest bits of `_EXPONENT | code` are the code."""
 
@@ -220,10 +223,19 @@ class _RowsKernel:
 
     @kernel
     def _number(self, code: Value, u: int, shift: Value) -> Value:
+        if self.op.float4 is not None:
+            return self._float4(code, u)
         shape = self.shape
         moved = code >> u * shape.bits
         number = emit(arith.BitcastOp((moved & ((1 << shape.bits) - 1)) | _EXPONENT, f32))
         return (number - _WHOLE) - shift if self._has_fractions() else number - shift
+
+    @kernel
+    def _float4(self, code: Value, u: int) -> Value:
+        """Without its scale of 2^126: also what is below 1, where float32 has numbers without a leading one."""
+        moved = code >> u * self.shape.bits
+        bits = ((moved & 7) << _MANTISSA_BITS - 1) | ((moved & 8) << _SIGN_BIT - 3)
+        return emit(arith.BitcastOp(bits, f32)) * _FLOAT4_SCALE
 
     def _has_fractions(self) -> bool:
         element = element_of(self.op.zero.type)

@@ -41,6 +41,8 @@ def convert_dequantize_blocks(at: Conversion) -> None:
             shift = whole.mul(whole.index(len(space) - 1), whole.constant(bits))
             value = whole.add_op(arith.ShRUIOp(value, shift))
             value = whole.add_op(arith.AndIOp(value, whole.constant((1 << bits) - 1)))
+        if op.float4 is not None:
+            return s.mul(_float4(s, whole, value), s.cast(x[1], element_of(op.scale.type)))
         zero = s.constant(middle(bits)) if len(x) < 3 else s.cast(x[2], element_of(coefficients[1].type))
         return s.mul(s.sub(s.cast(value, i32), zero), s.cast(x[1], element_of(op.scale.type)))
 
@@ -53,6 +55,19 @@ def convert_dequantize_blocks(at: Conversion) -> None:
         shape = dims(op.output.type)
         whole = at.moved(whole, shape, [0 if size == 1 else iteration(axis) for axis, size in enumerate(shape)])
     at.replace(whole)
+
+
+def _float4(s: Scalars, whole: Scalars, code: SSAValue) -> SSAValue:
+    """A 4-bit float: twice its magnitude is `m` below 4, else `(2 + m mod 2) 2^(m / 2 - 1)`, for the lower bits m."""
+    low = whole.add_op(arith.AndIOp(code, whole.constant(7)))
+    power = whole.add_op(arith.ShRUIOp(low, whole.constant(1)))
+    odd = whole.add_op(arith.AndIOp(low, whole.constant(1)))
+    shift = whole.add_op(arith.MaxSIOp(whole.sub(power, whole.constant(1)), whole.constant(0)))
+    lead = whole.mul(whole.add_op(arith.MinSIOp(power, whole.constant(1))), whole.constant(2))
+    double = whole.add_op(arith.ShLIOp(whole.add(lead, odd), shift))
+    negative = whole.add_op(arith.ShRUIOp(code, whole.constant(3)))
+    sign = whole.sub(whole.constant(1), whole.mul(negative, whole.constant(2)))
+    return s.mul(s.cast(whole.mul(double, sign), i32), s.constant(0.5))
 
 
 def _by_blocks(coefficient: SSAValue, indices: Sequence[Dim]) -> AccessAttr:

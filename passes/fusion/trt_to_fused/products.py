@@ -84,7 +84,8 @@ def convert_packed_product(at: Conversion) -> None:
     zero = op.zero_point if op.zero_point is not None else at.constant(default_zero(bits), "zero_point")
     region = bias_region(element_of(op.input.type), element_of(op.output.type), ())
     weights = (op.codes, op.scale, zero)
-    at.replace(at.emit(PackedMatmulOp(op.input, weights, op.output.type, region, bits, block)))
+    float4 = op.float4 is not None
+    at.replace(at.emit(PackedMatmulOp(op.input, weights, op.output.type, region, bits, block, float4=float4)))
 
 
 CONVERSIONS: Conversions = {

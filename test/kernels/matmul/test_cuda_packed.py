@@ -35,6 +35,8 @@ CASES = [
     PackedCase(2, 9, 70, 72, bits=8, zero="bytes"),
     PackedCase(2, 9, 70, 32, bits=2, zero="bytes"),
     PackedCase(1, 5, 3, 8),
+    PackedCase(3, 37, 100, 16, bias=True, float4=True),
+    PackedCase(5, 21, 136, 32, halves=True, half_scales=True, float4=True),
 ]
 
 
@@ -43,7 +45,7 @@ def test_typical_products(case: PackedCase) -> None:
     _check(case)
 
 
-@pytest.mark.parametrize("case", CASES[2:5], ids=str)
+@pytest.mark.parametrize("case", [*CASES[2:5], *CASES[-2:]], ids=str)
 def test_plain_loops_give_the_same(case: PackedCase) -> None:
     _check(case, "generic_packed")
 
