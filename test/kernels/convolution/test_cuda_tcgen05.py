@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import gpu_kernels
 import numpy as np
+import onnx
 import pytest
 from contractions import DTYPES, TOLERANCE, Problem, channels_last_text
 from gpu_kernels import check_on_threads
+from onnx import helper, numpy_helper
 from quantized_contractions import quantized_convolution_text, random_bytes
+
+from mlirt.dialects.context import RtContext
+from mlirt.dialects.interpreter import interpret
+from mlirt.dialects.plan.interpreter import run_plan
+from mlirt.frontend.onnx.importer import import_model
+from mlirt.passes.phases import TargetMachine
+from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +77,31 @@ def test_int8_bit_by_bit(element: str, result: str, residual: str) -> None:
     text = quantized_convolution_text(problem, element, result, residual=residual, tactic=tactic, last=True)
     inputs = {"x": random_bytes(problem.input, element), "r": random_bytes(problem.output, residual or "i8", 1)}
     assert f"kernel.tensor_mma {'s8' if element == 'i8' else 'u8'}" in str(check_on_threads(text, inputs))
+
+
+def test_a_residual_block_in_half_precision() -> None:
+    """All phases, with the layouts that a B200 has: each convolution is one into tensor memory."""
+    rng = np.random.default_rng(0)
+    shapes = {"w1": (64, 64, 3, 3), "w2": (128, 64, 1, 1), "w3": (64, 128, 1, 1)}
+    weights = {name: (rng.standard_normal(shape) / 24).astype(np.float32) for name, shape in shapes.items()}
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"]),
+        helper.make_node("Relu", ["c"], ["d"]),
+        helper.make_node("Conv", ["d", "w3"], ["e"]),
+        helper.make_node("Add", ["e", "x"], ["y"]),
+    ]
+    size = (5, 64, 32, 32)
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, size) for name in ("x", "y")]
+    constants = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "block", values[:1], values[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    context = RtContext()
+    module = import_model(model, context)
+    inputs = {"x": rng.standard_normal(size).astype(np.float32)}
+    want = interpret(module, context, inputs)["y"]
+    options = PipelineOptions("cuda", "fp16", TargetMachine.for_device("cuda", "b200+processors=8"))
+    run_phases(module, context, options=options)
+    assert str(module).count("kernel.tensor_mma") == 3
+    np.testing.assert_allclose(run_plan(module, context, inputs)["y"], want, rtol=0, atol=4e-3 * np.abs(want).max())
