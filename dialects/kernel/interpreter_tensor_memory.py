@@ -216,6 +216,8 @@ class TensorMemory:
             self.of(block).fence(thread, after)
 
     def waited(self, blocks: Array, threads: Array) -> None:
+        if not self.blocks:
+            return
         for block, thread in zip(blocks.tolist(), threads.tolist(), strict=True):
             if block in self.blocks:
                 self.blocks[block].waited(thread)

@@ -8,6 +8,14 @@ func.func @dequantize_blocks_c1(%c: tensor<5x32xui8>, %s: tensor<5x2xf32>) {
 
 // -----
 
+func.func @dequantize_blocks_c1_float4(%c: tensor<5x32xui8>, %s: tensor<5x2xf32>, %z: tensor<5x2xui8>) {
+  // expected-error@+1 {{C1: 4-bit floats of trt.dequantize_blocks have 4 bits and no zero point}}
+  %w = trt.dequantize_blocks %c, %s, %z {bits = 4 : i64, block = 32 : i64, depth = 64 : i64, float4} : (tensor<5x32xui8>, tensor<5x2xf32>, tensor<5x2xui8>) -> tensor<5x64xf32>
+  func.return
+}
+
+// -----
+
 func.func @dequantize_blocks_c1_bytes(%c: tensor<5x32xi8>, %s: tensor<5x2xf32>) {
   // expected-error@+1 {{C1: the codes of trt.dequantize_blocks are bytes (ui8), not i8}}
   %w = trt.dequantize_blocks %c, %s {bits = 4 : i64, block = 32 : i64, depth = 64 : i64} : (tensor<5x32xi8>, tensor<5x2xf32>) -> tensor<5x64xf32>
