@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from mlirt.builder.assemblers.choice import assembler_versions
 from mlirt.builder.config.build_config import settings
 from mlirt.builder.config.setting import setting_of
 from mlirt.builder.gpu_code import ARCHITECTURES, SWITCH
@@ -151,6 +152,8 @@ def _compiler(target: str, precision: str) -> str:
     device = machine.cpu if target == "cpu" else machine.gpu
     shown = f"{machine.vector_bits} {sorted(machine.features)} {sorted(machine.special)} {machine.arch} {device!r}"
     triple = machine.triple or host_triple()
+    if target == "cuda":
+        packages = f"{packages} {assembler_versions()}"
     code = architectures_of_build(ARCHITECTURES) if target == "cuda" else triple
     return f"{__version__} {own_sources()} {packages} {target} {shown} {machine.threads} {triple} {code}"
 

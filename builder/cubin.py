@@ -16,6 +16,8 @@ class Cubin:
     code: bytes
     registers: int
     spilled_bytes: int
+    remark: str = ""
+    """Why another assembler than the one asked for made it."""
 
 
 def is_cubin(code: bytes) -> bool:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mlirt.builder.assemblers.choice import moves_registers
 from mlirt.builder.device_choice import (
     asked_architecture,
     asked_device,
@@ -20,7 +21,7 @@ from mlirt.builder.gpu_code import MIN_SHARED_BYTES, check_architecture, machine
 from mlirt.dialects.device_files import cpu_device, gpu_device
 from mlirt.dialects.gpu_architectures import architecture_names, gpu_architecture
 from mlirt.dialects.processor_files import HOST, Processor, levels, read_processor
-from mlirt.dialects.target import AMX, HOPPER, Target
+from mlirt.dialects.target import AMX, FIXED_REGISTERS, HOPPER, TF32, Target
 from mlirt.errors import InvalidInputError, MlirtError, PlanError
 from mlirt.runtime.host_cpu import allow_matrix_unit, host_architecture, host_features, thread_count, wanted_threads
 from mlirt.systems import LINUX, triple_of
@@ -138,17 +139,18 @@ def cuda_target(precision: str = "fp32", libraries: frozenset[str] = frozenset()
     if asked:
         check_architecture(asked)
     wanted = machine_architecture(asked)
-    features = libraries | frozenset({"tf32"} if precision == "tf32" else ())
+    features = libraries | frozenset({TF32} if precision == "tf32" else ())
+    special = frozenset[str]() if moves_registers() else frozenset({FIXED_REGISTERS})
     device = asked_for("cuda")
     if device:
         arch = gpu_device(device).arch
         if wanted not in ("", arch):
             raise InvalidInputError(f"the device {device} runs code for {arch}, but MLIRT_ARCH is {wanted}")
-        return Target("cuda", 128, features, arch, 1, device=_for_all(device) if asked != wanted else device)
+        return Target("cuda", 128, features, arch, 1, special, _for_all(device) if asked != wanted else device)
     arch = wanted or _own_architecture() or HOPPER
     here = "" if wanted else gpu_here()
     usual = "" if arch == HOPPER else gpu_architecture(arch).device
-    return Target("cuda", 128, features, arch, 1, device=here or (_for_all(usual) if asked != wanted else usual))
+    return Target("cuda", 128, features, arch, 1, special, here or (_for_all(usual) if asked != wanted else usual))
 
 
 def _for_all(device: str) -> str:

@@ -5,7 +5,9 @@ The cache keeps their PTX too, so that code for another architecture is only ass
 
 from __future__ import annotations
 
+import logging
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from mlirt.builder.assemblers.choice import VARIABLE, asked_assembler, assembler_versions
 from mlirt.builder.compile_side_by_side import (
     Progress,
     Report,
@@ -31,7 +34,10 @@ if TYPE_CHECKING:
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 
 _HERE = Path(__file__).parent
+_LOG = logging.getLogger("mlirt")
 _COMPILER = ("numba_cuda_compiler", "older_ptx", "ptx_without_calls")
+_GIVES_REGISTERS = "set_registers("  # in the source of kernels that an assembler of whole programs takes
+_PTX = "ptx of "  # in front of an architecture, in keys
 Cubins: TypeAlias = "dict[str, Cubin]"
 
 
@@ -52,7 +58,7 @@ def compile_kernels(
     missing, wanted = dict[str, list[str]](), dict[str, Sequence[str]]()
     for name, source in sources.items():
         wanted[name] = _wanted(source, architectures)
-        found = {arch: _kept(cache, _key(name, source, arch)) for arch in wanted[name]}
+        found = {arch: _kept(cache, key_of_kernel(name, source, arch)) for arch in wanted[name]}
         done[name] = {arch: cubin for arch, cubin in found.items() if cubin is not None}
         if len(done[name]) < len(wanted[name]):
             missing[name] = [arch for arch, cubin in found.items() if cubin is None]
@@ -62,14 +68,24 @@ def compile_kernels(
 
         def keep(name: str, cubins: Cubins) -> None:
             for arch, cubin in cubins.items():
-                cache.put(_key(name, sources[name], arch), packed(cubin))
+                if not cubin.remark:
+                    cache.put(key_of_kernel(name, sources[name], arch), packed(cubin))
 
         for name, cubins in _compile(texts, missing, progress, failures, running, keep).items():
             done[name] |= cubins
+        _tell_remarks(done)
     complete = {name: cubins for name, cubins in done.items() if len(cubins) == len(wanted[name])}
     if os.environ.get(SWITCH, "0") not in ("", "0"):
         _check_machine_code(complete, failures)
     return {name: {arch: cubins[arch] for arch in wanted[name]} for name, cubins in complete.items()}
+
+
+def _tell_remarks(made: Mapping[str, Cubins]) -> None:
+    """Warn where another assembler than the one asked for made kernels: once, as the reason is most often the same."""
+    remarks = [cubin.remark for cubins in made.values() for cubin in cubins.values() if cubin.remark]
+    if remarks:
+        more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
+        warnings.warn(f"{remarks[0]}{more}; {VARIABLE} names another assembler", stacklevel=3)
 
 
 def _check_machine_code(made: dict[str, Cubins], failures: dict[str, CompileError] | None) -> None:
@@ -103,11 +119,14 @@ def _wanted(source: KernelSource, architectures: Sequence[str]) -> Sequence[str]
     return own or (source.architecture,)
 
 
-def _key(name: str, source: KernelSource, architecture: str) -> str:
-    library = sources_digest(_HERE / "numba_cuda_intrinsics", *(_HERE / f"{name}.py" for name in _COMPILER))
+def key_of_kernel(name: str, source: KernelSource, code: str) -> str:
+    """The key of a kernel's machine code for an architecture, or of the PTX that it is made from."""
+    files = (_HERE / f"{name}.py" for name in _COMPILER)
+    library = sources_digest(_HERE / "numba_cuda_intrinsics", _HERE / "assemblers", *files)
     packages = versions("numba", "numba-cuda", "llvmlite", "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-nvjitlink")
     shape = f"{source.threads} {source.cluster} {source.resident}"
-    return key_of("cuda", name, source.text, shape, architecture, library, packages)
+    assembler = [assembler_versions()] if _GIVES_REGISTERS in source.text and not code.startswith(_PTX) else []
+    return key_of("cuda", name, source.text, shape, code, library, packages, *assembler)
 
 
 def _compile(
@@ -121,6 +140,8 @@ def _compile(
     """The machine code of each source; `keep` has each once it is there: a build that ends early loses none."""
     _need_compiler()
     cache = KernelCache()
+    if any(_GIVES_REGISTERS in source.text for source in sources.values()):
+        _LOG.info("mlirt: the assembler of kernels whose warpgroups give registers is %s", assembler_versions())
 
     def compile_one(process: CompilerProcess, name: str) -> Cubins:
         cubins = _ask(process, sources[name], architectures[name], cache)
@@ -145,14 +166,15 @@ def _compiler() -> CompilerProcess:
 def _ask(process: CompilerProcess, source: KernelSource, codes: Sequence[str], cache: KernelCache) -> Cubins:
     """The machine code of a kernel, by what it is called; PTX that is known need not be made again."""
     front = front_of(source, codes[0].replace(COMPUTE, "sm_"))
-    key = _key(source.name, source, f"ptx of {front}")
+    key = key_of_kernel(source.name, source, f"{_PTX}{front}")
     known = cache.get(key, lambda entry: _text(entry) is not None)
     text = None if known is None else _text(known)
-    answer, (made, *code) = process.ask({"source": asdict(source), "codes": list(codes), "front": front, "text": text})
+    request = {"source": asdict(source), "codes": list(codes), "front": front, "text": text}
+    answer, (made, *code) = process.ask({**request, "assembler": asked_assembler()})
     if text is None:
         cache.put(key, zlib.compress(made, 1))
     pairs = zip(answer["made"], code, strict=True)
-    return {name: Cubin(data, registers, spilled) for (name, registers, spilled), data in pairs}
+    return {name: Cubin(data, registers, spilled, remark) for (name, registers, spilled, remark), data in pairs}
 
 
 def _text(entry: bytes) -> str | None:
@@ -176,4 +198,4 @@ def ptx_texts(sources: Mapping[str, KernelSource], architecture: str) -> dict[st
 def _ptx(process: CompilerProcess, source: KernelSource, architecture: str) -> str:
     (wanted,) = _wanted(source, [architecture])
     request = {"source": asdict(source), "front": front_of(source, wanted), "text": None}
-    return assembled_text(process.ask({**request, "codes": ()})[1][0].decode(), wanted)
+    return assembled_text(process.ask({**request, "codes": (), "assembler": asked_assembler()})[1][0].decode(), wanted)

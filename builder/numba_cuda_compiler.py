@@ -1,8 +1,8 @@
-"""Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and nvJitLink; no GPU is needed.
+"""Turns the source of CUDA kernels into cubins, by numba-cuda, libNVVM and an assembler; no GPU is needed.
 
 The front end runs once per kernel, for one architecture (`front_of`) whichever are asked for: so a cubin does not
-depend on what it was made together with. nvJitLink makes a cubin for each from that PTX; it ignores `setmaxnreg`, as
-other units might be linked. For sm_75 the PTX is rewritten (builder/older_ptx.py).
+depend on what it was made together with. An assembler (builder/assemblers/) makes a cubin for each from that PTX. For
+sm_75 the PTX is rewritten (builder/older_ptx.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mlirt.builder.assemblers.choice import NVRTC, assemble
+from mlirt.builder.assemblers.nvjitlink import link
 from mlirt.builder.cubin import Cubin
 from mlirt.builder.gpu_code import COMPUTE
 from mlirt.builder.older_ptx import for_turing
@@ -37,17 +39,21 @@ def front_of(source: KernelSource, architecture: str) -> str:
     return source.architecture if own else _CLUSTERS_FRONT
 
 
-def compile_kernel(source: KernelSource, codes: Sequence[str], text: str) -> dict[str, Cubin]:
+def compile_kernel(source: KernelSource, codes: Sequence[str], text: str, assembler: str = NVRTC) -> dict[str, Cubin]:
     """The machine code of one kernel by architecture, from its PTX; its symbol is the kernel's name.
 
-    Of `compute_80` it is the PTX itself for that architecture, compressed, which was assembled once to prove it.
+    `assembler` is what `asked_assembler` says. Of `compute_80` it is the PTX itself for that architecture, compressed,
+    which was assembled once to prove it.
     """
-    return {code: (_kept if code.startswith(COMPUTE) else _cubin)(source, code, text) for code in codes}
+    return {
+        code: _kept(source, code, text) if code.startswith(COMPUTE) else _cubin(source, code, text, assembler)
+        for code in codes
+    }
 
 
-def _cubin(source: KernelSource, architecture: str, text: str) -> Cubin:
+def _cubin(source: KernelSource, architecture: str, text: str, assembler: str) -> Cubin:
     try:
-        return link(assembled_text(text, architecture), architecture, source.name)
+        return assemble(assembled_text(text, architecture), architecture, source.name, assembler)
     except CompileError:
         if architecture != _OLDEST:
             raise
@@ -184,37 +190,6 @@ def _with_plain_names(text: str, name: str) -> str:
     if entry is None:
         raise CompileError(f"kernel {name}: the compiled text has no entry")
     return re.sub(r"\.common \.global .*NumbaEnv.*;\n", "", text.replace(entry[1], name))
-
-
-def link(text: str, architecture: str, name: str) -> Cubin:
-    """Assemble PTX for an architecture."""
-    nvjitlink: Any = import_module("cuda.bindings.nvjitlink")
-    options = [f"-arch={architecture}", "-verbose"]
-    handle = nvjitlink.create(len(options), options)
-    data = text.encode() + b"\0"
-    try:
-        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, data, len(data), f"{name}.ptx")
-        nvjitlink.complete(handle)
-        code = bytearray(nvjitlink.get_linked_cubin_size(handle))
-        nvjitlink.get_linked_cubin(handle, code)
-        log = _log(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)
-    except Exception as error:
-        log = _log(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle)
-        raise CompileError(f"kernel {name}: nvJitLink refuses the PTX for {architecture}: {log[:500]}") from error
-    finally:
-        nvjitlink.destroy(handle)
-    registers = re.search(r"Used (\d+) registers", log)
-    spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
-    return Cubin(
-        bytes(code), int(registers[1]) if registers else 0, int(spilled[1]) + int(spilled[2]) if spilled else 0
-    )
-
-
-def _log(size: Any, get: Any, handle: Any) -> str:
-    buffer = bytearray(size(handle))
-    if buffer:
-        get(handle, buffer)
-    return " ".join(buffer.decode(errors="replace").replace("\0", " ").split())
 
 
 def _capability(architecture: str) -> tuple[int, int] | tuple[int, int, str]:

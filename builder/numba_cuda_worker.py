@@ -10,7 +10,7 @@ from mlirt.builder.compiler_process import serve
 
 def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
     """The PTX of a kernel for the architecture `front`, unless it is given as `text`; behind it one cubin for each of
-    `codes`, and what the assembler says about it.
+    `codes`, and what the `assembler` says about it.
     """
     from mlirt.builder.numba_cuda_compiler import compile_kernel, ptx_text
     from mlirt.codegen.numba_cuda.kernel_text import KernelSource
@@ -19,8 +19,8 @@ def answer(request: dict[str, Any]) -> tuple[dict[str, Any], Sequence[bytes]]:
     given["arguments"] = tuple(given["arguments"])
     source = KernelSource(**given)
     text = request["text"] or ptx_text(source, request["front"])
-    cubins = compile_kernel(source, request["codes"], text)
-    made = [(code, cubin.registers, cubin.spilled_bytes) for code, cubin in cubins.items()]
+    cubins = compile_kernel(source, request["codes"], text, request["assembler"])
+    made = [(code, cubin.registers, cubin.spilled_bytes, cubin.remark) for code, cubin in cubins.items()]
     return {"made": made}, [text.encode(), *(cubin.code for cubin in cubins.values())]
 
 

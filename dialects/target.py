@@ -15,6 +15,8 @@ HOPPER = "sm_90a"
 """The architecture of GPUs whose warpgroups multiply matrices; what code is for where nothing is named or here."""
 TF32 = "tf32"
 """The feature of a target whose matrix units may read float32 with 10 bits of mantissa."""
+FIXED_REGISTERS = "fixed-registers"
+"""The special feature of a target whose assembler lets no warpgroup give registers to others."""
 AMX = frozenset({"amx-tile", "amx-int8"})
 """The features of a processor with a matrix unit for int8 (dialects/kernel/amx.py)."""
 _CPUS = {512: "cpu-avx512", 256: "cpu-avx2"}

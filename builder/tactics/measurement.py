@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlirt.builder.assemblers.choice import assembler_versions
 from mlirt.builder.kernel_cache import sources_digest, versions
 from mlirt.builder.tactics.agreement import SAFE, Outcome, judged, tolerance_of
 from mlirt.builder.tactics.sites import Site
@@ -80,7 +81,7 @@ def times_of(
 def place_of(timer: Timer) -> str:
     """Where times are measured: the device and what makes kernels for it."""
     brought = f"; plugins {active_digest()}" if active() else ""  # a tactic of theirs may change under its name
-    return f"{timer.device}; {_compiler()}{brought}"
+    return f"{timer.device}; {_compiler()}, {assembler_versions()}{brought}"
 
 
 def _worth_measuring(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -185,7 +186,8 @@ def _compiler() -> str:
     names = ("mlirt.dialects.fused", "mlirt.kernels", "mlirt.passes.lowering", "mlirt.codegen")
     packages = [Path(str(import_module(name).__file__)).parent for name in names]
     builder = Path(__file__).parent.parent
-    packages += [Path(__file__).parent, builder / "numba_cuda_intrinsics", builder / "numba_cpu_intrinsics"]
+    packages += [Path(__file__).parent, builder / "assemblers"]
+    packages += [builder / "numba_cuda_intrinsics", builder / "numba_cpu_intrinsics"]
     sources = sorted(file for package in packages for file in package.rglob("*.py"))
     compilers = ("numba", "llvmlite", "numba-cuda", "nvidia-nvvm", "nvidia-nvjitlink", "nvidia-cuda-nvcc")
     packages = versions(*compilers, "nvidia-cublas", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirt.builder.numba_cuda_compiler import link
+from mlirt.builder.assemblers.nvjitlink import link
 from mlirt.builder.older_ptx import for_turing
 from mlirt.errors import CompileError
 

@@ -15,8 +15,9 @@ import pytest
 from contractions import constant
 from lowered_network import parse_module
 
+from mlirt.builder.assemblers.nvjitlink import link
 from mlirt.builder.machine_code.check import faults_of
-from mlirt.builder.numba_cuda_compiler import link, ptx_text
+from mlirt.builder.numba_cuda_compiler import ptx_text
 from mlirt.builder.ptx_without_calls import without_calls
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.passes.pipeline import run_passes

@@ -11,10 +11,11 @@ from contractions import constant
 from lowered_network import parse_module
 
 from mlirt.builder import numba_cuda
+from mlirt.builder.assemblers.nvjitlink import link
 from mlirt.builder.machine_code import disassembler
 from mlirt.builder.machine_code.check import faults_of
 from mlirt.builder.machine_code.cubins_in_files import cubins_in, is_asynchronous
-from mlirt.builder.numba_cuda_compiler import link, ptx_text
+from mlirt.builder.numba_cuda_compiler import ptx_text
 from mlirt.codegen.numba_cuda.kernel_source import sources_of
 from mlirt.codegen.numba_cuda.kernel_text import KernelSource
 from mlirt.errors import CompileError, MissingPackageError

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from mlirt.builder.assemblers.nvjitlink import link
 from mlirt.builder.machine_code import disassembler
 from mlirt.builder.machine_code.check import faults_of, faults_of_all
 from mlirt.builder.machine_code.disassembler import disassemble
 from mlirt.builder.machine_code.listing import parse_listing
-from mlirt.builder.numba_cuda_compiler import link
 from mlirt.errors import CompileError
 
 _HEAD = ".version 8.0\n.target {target}\n.address_size 64\n"

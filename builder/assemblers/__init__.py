@@ -1,0 +1,1 @@
+"""What turns PTX into machine code: nvJitLink for most kernels, an assembler of whole programs for some."""
