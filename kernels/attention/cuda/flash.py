@@ -25,7 +25,7 @@ from mlirt.kernels.attention.cuda.flash_shape import FlashShape, shapes_for
 from mlirt.kernels.attention.cuda.flash_tiles import FlashTiles, loader
 from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.language import build, kernel
-from mlirt.kernels.lib.language.simt_words import thread_id
+from mlirt.kernels.lib.language.simt_words import block_id, thread_id
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -58,7 +58,7 @@ def _attend(op: AttentionOp, shape: FlashShape, heads: Heads, lowering: Lowering
     """The attention of a block's queries."""
     element, depth, columns = element_of(op.query.type), heads.queries.width, heads.values.width
     thread = thread_id()
-    tile, batch = place_of(op, shape)
+    tile, batch = place_of(op, shape, block_id())
     tiles = FlashTiles.allocate(element, shape, depth, columns)
     flash = FlashKernel(shape, element, depth, columns, tiles, thread, bool(op.zero_masked.value.data))
     loaders = Loaders(

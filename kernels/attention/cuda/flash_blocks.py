@@ -7,6 +7,7 @@ from math import gcd
 
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.symbolic import ceil_div, product, symbols
+from mlirt.dialects.target import FIXED_REGISTERS
 from mlirt.dialects.tensor_types import element_of
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.attention.cuda.flash_shape import FlashWork, QueryTile
@@ -15,7 +16,6 @@ from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.walks import Walks
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.language import Value, kernel
-from mlirt.kernels.lib.language.simt_words import block_id
 from mlirt.kernels.lib.language.words import extent, floor_div, place
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
@@ -33,6 +33,7 @@ def work_of(op: AttentionOp, lowering: Lowering) -> FlashWork:
         typical(op.columns, known),
         op.last_key is not None,
         _extra(op),
+        FIXED_REGISTERS in lowering.target.special,
         device=lowering.target.gpu,
     )
 
@@ -72,12 +73,13 @@ def heads_of(op: AttentionOp, lowering: Lowering) -> Heads:
 
 
 @kernel
-def place_of(op: AttentionOp, shape: QueryTile) -> tuple[Value, list[Value]]:
-    """The tile of queries and the batch entry of a block: tiles of one head after each other, as they share its keys.
+def place_of(op: AttentionOp, shape: QueryTile, block: Value) -> tuple[Value, list[Value]]:
+    """The tile of queries and the batch entry of the block of a number: tiles of one head after each other, as they
+    share its keys.
 
     With causal attention long tiles come first, those of a few heads, so that no block is left alone in the end.
     """
-    block, count = block_id(), extent(ceil_div(op.queries, shape.queries))
+    count = extent(ceil_div(op.queries, shape.queries))
     if op.last_key is None:
         tile, head = block % count, block // count
     else:

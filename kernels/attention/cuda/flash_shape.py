@@ -80,6 +80,8 @@ class FlashWork:
     causal: bool
     extra: float = 0.0
     """Elements of extra operands that a thread reads ahead for each of its scores, which has two rows of them."""
+    fixed_registers: bool = False
+    """Whether warpgroups cannot give registers to others."""
     device: GpuDevice = field(kw_only=True)
 
     def microseconds(self, shape: FlashShape) -> float:

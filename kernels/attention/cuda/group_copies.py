@@ -11,10 +11,11 @@ from mlirt.dialects.kernel.simt import MAX_ALIGNMENT
 from mlirt.dialects.kernel.warpgroup import LINE
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import byte_width, element_of
+from mlirt.kernels.attention.cuda.flash_softmax import Range
 from mlirt.kernels.attention.cuda.flash_tiles import Rows
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
 from mlirt.kernels.lib.cuda.warpgroups.sources import MappedMemory
-from mlirt.kernels.lib.language import Value, builder, kernel, value_of
+from mlirt.kernels.lib.language import Index, Value, builder, kernel, value_of
 from mlirt.kernels.lib.language.hopper_words import Barrier, SharedTile, fence_mbarriers, mbarriers, tma_load
 from mlirt.kernels.lib.language.simt_words import shared_memory
 from mlirt.kernels.lib.language.words import extent, place, static_range
@@ -74,6 +75,16 @@ class Boxes:
                 tma_load(self.map, origin, SharedTile(target.memory, target.index + number * self.box), barrier)
 
 
+@dataclass(frozen=True)
+class Work:
+    """A tile of queries and their tiles of keys; `number` counts those of a persistent block."""
+
+    batch: Sequence[Value]
+    first_query: Value
+    tiles: Range
+    number: Index | None = None
+
+
 class GroupMemory:
     """The shared memory of a block, and its barriers: for the queries, and for keys and values of each stage."""
 
@@ -85,6 +96,9 @@ class GroupMemory:
         self.values = shared_memory("values", stages * self.value_boxes.size, element, MAX_ALIGNMENT)
         self.queries_here, self.keys_here = mbarriers("queries_here", 1), mbarriers("keys_here", stages)
         self.values_here, self.empty = mbarriers("values_here", stages), mbarriers("empty", stages)
+        self.order = mbarriers("order", shape.groups) if shape.takes_turns else None
+        self.keys_read = mbarriers("keys_read", stages) if shape.frees_keys else None
+        self.queries_read = mbarriers("queries_read", 1) if shape.stays else None
 
     @kernel
     def initialise(self, thread: Value) -> None:
@@ -95,22 +109,35 @@ class GroupMemory:
                 self.keys_here[stage].init(1)
                 self.values_here[stage].init(1)
                 self.empty[stage].init(self.shape.groups)
+                if self.keys_read is not None:
+                    self.keys_read[stage].init(self.shape.groups)
+            if self.queries_read is not None:
+                self.queries_read[0].init(self.shape.groups)
+            if self.order is not None:
+                for group in range(extent(self.shape.groups)):
+                    self.order[group].init(1)
             fence_mbarriers()
 
     @kernel
-    def fill(self, batch: Sequence[SSAValue], first_query: Value, count: Value) -> None:
-        """Start all copies, each when its stage is empty."""
-        self.query_boxes.load(batch, first_query, SharedTile(self.queries, 0), self.queries_here[0])
-        for tile in range(count):
-            stage, parity = self.pipeline_state(place(tile))
-            self.empty[stage].wait(1 - parity)
+    def fill(self, work: Work, done: Index | None = None) -> None:
+        """Start all copies, each when its stage is empty; so many tiles of keys were `done` before."""
+        batch = work.batch
+        if self.queries_read is not None and work.number is not None:
+            self.queries_read[0].wait((work.number + 1) % 2)
+        self.query_boxes.load(batch, work.first_query, SharedTile(self.queries, 0), self.queries_here[0])
+        for tile in range(work.tiles.count):
+            stage, parity = self.pipeline_state(place(tile), done)
+            before_keys = self.empty if self.keys_read is None else self.keys_read
+            before_keys[stage].wait(1 - parity)
             first = place(tile * self.shape.keys)
             keys_at, values_at = stage * self.key_boxes.size, stage * self.value_boxes.size
             self.key_boxes.load(batch, first, SharedTile(self.keys, keys_at), self.keys_here[stage])
+            if self.keys_read is not None:
+                self.empty[stage].wait(1 - parity)
             self.value_boxes.load(batch, first, SharedTile(self.values, values_at), self.values_here[stage])
 
     @kernel
-    def pipeline_state(self, tile: Value) -> tuple[Value, Value]:
+    def pipeline_state(self, tile: Value, done: Index | None = None) -> tuple[Value, Value]:
         """The stage of a tile, and the parity of the phase in which it is used."""
-        stages = self.shape.stages
-        return tile % stages, tile // stages % 2
+        stages, number = self.shape.stages, tile if done is None else tile + done
+        return number % stages, number // stages % 2

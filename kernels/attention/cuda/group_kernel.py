@@ -23,11 +23,11 @@ from mlirt.dialects.kernel.warpgroup_registers import STEPS, WarpgroupMmaRegiste
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
 from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
-from mlirt.kernels.attention.cuda.group_copies import GroupMemory
+from mlirt.kernels.attention.cuda.group_copies import GroupMemory, Work
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, lines
 from mlirt.kernels.attention.results import finished_results
 from mlirt.kernels.attention.walks import Walk
-from mlirt.kernels.lib.language import Value, builder, kernel
+from mlirt.kernels.lib.language import Index, Value, builder, kernel
 from mlirt.kernels.lib.language.context import emit
 from mlirt.kernels.lib.language.hopper_words import SharedTile, wgmma
 from mlirt.kernels.lib.language.simt_words import Access, part_of, store_fragment, zeros
@@ -54,29 +54,30 @@ class GroupKernel(FlashSoftmax):
         super().__init__(shape, element, thread, zero_masked)
         self.group_shape, self.columns, self.memory, self.group, self.thread = shape, columns, memory, group, thread
 
-    def results(self, tiles: Range, scores: FlashScores) -> Value:
-        """The accumulators of the warpgroup's results."""
-        self.memory.queries_here[0].wait(0)
-        results, total = (
-            self._overlapping(tiles, scores) if self.group_shape.overlaps else self._one_after_the_other(tiles, scores)
-        )
+    @kernel
+    def results(self, work: Work, scores: FlashScores, done: Index | None = None) -> Value:
+        """The accumulators of the warpgroup's results; so many tiles of keys were `done` before."""
+        self.memory.queries_here[0].wait(0 if work.number is None else work.number % 2)
+        compute = self._overlapping if self.group_shape.overlaps else self._one_after_the_other
+        results, total = compute(work.tiles, scores, done)
         return self.normalized(results, total)
 
     @kernel
-    def _one_after_the_other(self, tiles: Range, scores: FlashScores) -> tuple[Value, Value]:
+    def _one_after_the_other(self, tiles: Range, scores: FlashScores, done: Index | None) -> tuple[Value, Value]:
         """`for each tile { scores; weights; results += weights * values }`."""
         results, largest, total = self.start(lines(self.columns) // 2)
         for tile in range(tiles.count):
-            state = self.memory.pipeline_state(place(tile))
+            state = self.memory.pipeline_state(place(tile), done)
             started, read = self._start_products(state), scores.read(place(tile))
             products = emit(WarpgroupAccumulatorsOp(started))
             score = self._score(products, read, scores, place(tile), tiles)
             results, largest, total = self.step(score, [results, largest, total], scores.scale, state)
             self._give_back(state[0])
+        self._give_back_queries()
         return results, total
 
     @kernel
-    def _overlapping(self, tiles: Range, scores: FlashScores) -> tuple[Value, Value]:
+    def _overlapping(self, tiles: Range, scores: FlashScores, done: Index | None) -> tuple[Value, Value]:
         """The scores of a tile are under way before the values of the tile before it.
 
         scores of tile 0; weights
@@ -85,21 +86,34 @@ class GroupKernel(FlashSoftmax):
         results += weights * values
         """
         memory, (results, largest, total) = self.memory, self.start(lines(self.columns) // 2)
-        started, read = self._start_products(memory.pipeline_state(place(0))), scores.read(place(0))
+        self._wait_for_order(place(0), done)
+        started = self._start_products(memory.pipeline_state(place(0), done))
+        self._let_next_start()
+        read = scores.read(place(0))
         products = emit(WarpgroupAccumulatorsOp(started))
+        self._give_back_keys(memory.pipeline_state(place(0), done)[0])
         weighed = self.weigh(self._score(products, read, scores, place(0), tiles), largest, total, scores.scale)
         largest, total, packed = weighed.largest, weighed.total, self._packed(weighed.weights)
         rest = tiles.count - 1
         for number in range(rest):
-            tile, before = place(number + 1), memory.pipeline_state(place(number))
-            started = self._start_products(memory.pipeline_state(tile))
-            results, read = self._start_values(results, packed, before), scores.read(tile)
+            tile, before = place(number + 1), memory.pipeline_state(place(number), done)
+            self._wait_for_order(tile, done)
+            started = self._start_products(memory.pipeline_state(tile, done))
+            results = self._start_values(results, packed, before)
+            self._let_next_start()
+            read = scores.read(tile)
             score = emit(WarpgroupAccumulatorsOp(started, self.group_shape.keys // _LINE))
+            self._give_back_keys(memory.pipeline_state(tile, done)[0])
             added = self.weigh(self._score(score, read, scores, tile, tiles), largest, total, scores.scale)
             results = self.scaled(emit(WarpgroupAccumulatorsOp(results)), added.falls)
             self._give_back(before[0])
             largest, total, packed = added.largest, added.total, self._packed(added.weights)
-        return emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, memory.pipeline_state(rest)))), total
+        self._give_back_queries()
+        last = memory.pipeline_state(rest, done)
+        results = emit(WarpgroupAccumulatorsOp(self._start_values(results, packed, last)))
+        if self.group_shape.stays:
+            self._give_back(last[0])
+        return results, total
 
     def _score(
         self, products: Value, read: Sequence[Sequence[Value]], scores: FlashScores, tile: Value, tiles: Range
@@ -107,10 +121,41 @@ class GroupKernel(FlashSoftmax):
         return self.limited(scores.scores(products, tile, read), scores, tile, tiles)
 
     @kernel
+    def _wait_for_order(self, tile: Value, done: Index | None) -> None:
+        """Where warpgroups take turns: the one before has started its products, those of the turn before for the first.
+
+        Barriers tell phases apart by parity; the phase before the first one counts as ended.
+        """
+        if self.memory.order is not None:
+            turn = tile if done is None else tile + done
+            self.memory.order[self.group].wait((turn + 1 + min(self.group, 1)) % 2)
+
+    @kernel
+    def _let_next_start(self) -> None:
+        """The next warpgroup may start its products."""
+        if self.memory.order is not None:
+            if self.thread % WARPGROUP == 0:
+                self.memory.order[(self.group + 1) % self.group_shape.groups].arrive()
+
+    @kernel
     def _give_back(self, stage: Value) -> None:
         """Nobody in this warpgroup reads a stage any more."""
         if self.thread % WARPGROUP == 0:
             self.memory.empty[stage].arrive()
+
+    @kernel
+    def _give_back_keys(self, stage: Value) -> None:
+        """Where keys have stages of their own, nobody in this warpgroup reads those of a stage any more."""
+        if self.memory.keys_read is not None:
+            if self.thread % WARPGROUP == 0:
+                self.memory.keys_read[stage].arrive()
+
+    @kernel
+    def _give_back_queries(self) -> None:
+        """Where a block stays, this warpgroup does not read its queries any more."""
+        if self.memory.queries_read is not None:
+            if self.thread % WARPGROUP == 0:
+                self.memory.queries_read[0].arrive()
 
     @kernel
     def _start_products(self, state: Stage) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
@@ -10,7 +11,8 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.gpu_architectures import WARPGROUPS
 from mlirt.dialects.kernel.warpgroup import WARPGROUP
-from mlirt.dialects.symbolic import ceil_div, product
+from mlirt.dialects.symbolic import Dim, ceil_div, minimum, product
+from mlirt.dialects.target import FIXED_REGISTERS
 from mlirt.dialects.tensor_types import element_of, is_half
 from mlirt.kernels.attention.cuda.flash_blocks import (
     Heads,
@@ -22,13 +24,16 @@ from mlirt.kernels.attention.cuda.flash_blocks import (
     work_of,
 )
 from mlirt.kernels.attention.cuda.flash_scores import FlashScores
-from mlirt.kernels.attention.cuda.group_copies import Boxes, GroupMemory, mapped
+from mlirt.kernels.attention.cuda.group_copies import Boxes, GroupMemory, Work, mapped
 from mlirt.kernels.attention.cuda.group_kernel import GroupKernel
 from mlirt.kernels.attention.cuda.group_shape import GroupShape, group_shapes
+from mlirt.kernels.attention.cuda.register_shares import give_registers
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
-from mlirt.kernels.lib.language import build, kernel
-from mlirt.kernels.lib.language.hopper_words import set_registers, warp_uniform
-from mlirt.kernels.lib.language.simt_words import sync_threads, thread_id
+from mlirt.kernels.lib.language import Index, Value, build, kernel
+from mlirt.kernels.lib.language.hopper_words import each_warpgroup, warp_uniform
+from mlirt.kernels.lib.language.simt_words import block_id, grid_size, sync_threads, thread_id
+from mlirt.kernels.lib.language.words import ceil_div as ceil_div_value
+from mlirt.kernels.lib.language.words import size
 from mlirt.kernels.lib.tactics.lowering import Lowering
 
 OPS = (AttentionOp,)
@@ -37,8 +42,6 @@ PRIORITY = 20
 
 _VALUE_ROWS = 64  # of a box of values
 _WIDTH = 8  # neighbouring results that a thread writes
-# Registers of a thread by the number of warpgroups that multiply: of those that copy, and of the others.
-_REGISTERS = {2: (40, 232), 3: (32, 160)}
 
 
 def estimates(op: AttentionOp, lowering: Lowering) -> Mapping[str, float]:
@@ -68,7 +71,8 @@ def _shapes(op: AttentionOp, lowering: Lowering) -> Sequence[GroupShape]:
     rows = (heads.queries, heads.keys, heads.values)
     if contiguous != [1] * 4 or not all(mapped(one, op.batch, lowering).fits() for one in rows):
         return ()
-    return group_shapes(depth, columns, lowering.target.gpu)
+    fixed = FIXED_REGISTERS in lowering.target.special
+    return group_shapes(depth, columns, lowering.target.gpu, fixed=fixed)
 
 
 def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering) -> None:
@@ -77,7 +81,10 @@ def _build(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering)
     k.function.attributes["architecture"] = StringAttr(lowering.target.arch)
     if fits_narrow(op, lowering):
         k.function.attributes["index_bits"] = IntegerAttr(32, i64)
-    k.finish(op, grid=[ceil_div(op.queries, shape.queries) * product(op.batch), 1, 1], block=[shape.threads])
+    blocks = _query_tiles(op, shape)
+    if shape.stays:
+        blocks = minimum(blocks, lowering.target.gpu.processors)
+    k.finish(op, grid=[blocks, 1, 1], block=[shape.threads])
 
 
 @kernel
@@ -92,30 +99,87 @@ def _attend(op: AttentionOp, shape: GroupShape, heads: Heads, lowering: Lowering
     memory = GroupMemory(element, shape, (query, key, value))
     memory.initialise(thread)
     sync_threads()
-    tile, batch = place_of(op, shape)
+    block = block_id()
+    work = None if shape.stays else _work(op, shape, block)
+    group, held = warp_uniform(thread // WARPGROUP), shape.held(heads.values.width)
+    if group == shape.groups:
+        give_registers(shape.groups, held, multiplies=False)
+        if thread % WARPGROUP == 0:
+            if work is None:
+                _fill_all(op, shape, memory, block)
+            else:
+                memory.fill(work)
+    else:
+        give_registers(shape.groups, held, multiplies=True)
+        columns, zero_masked = heads.values.width, bool(op.zero_masked.value.data)
+        multiplied = GroupKernel(shape, element, columns, memory, group, thread, zero_masked)
+        wide = _writes_wide(op, heads, lowering)
+        with each_warpgroup() if shape.takes_turns else nullcontext():
+            if work is None:
+                _multiply_all(op, shape, heads, multiplied, block, wide)
+            else:
+                _multiply(op, shape, heads, multiplied, work, wide)
+
+
+@kernel
+def _work(op: AttentionOp, shape: GroupShape, block: Value, number: Index | None = None) -> Work:
+    """What the block of a number does."""
+    tile, batch = place_of(op, shape, block)
     first_query = tile * shape.queries
     tiles = range_of(op, shape, first_query)
     if op.last_key is not None:
         tiles = replace(tiles, count=max(tiles.count, 1))  # the first tile comes before the loop
-    group = warp_uniform(thread // WARPGROUP)
-    if group == shape.groups:
-        _give_registers(shape, 0)
-        if thread % WARPGROUP == 0:
-            memory.fill(batch, first_query, tiles.count)
-    else:
-        _give_registers(shape, 1)
-        columns, zero_masked = heads.values.width, bool(op.zero_masked.value.data)
-        multiplied = GroupKernel(shape, element, columns, memory, group, thread, zero_masked)
-        thread_query = first_query + multiplied.first_row + multiplied.lane // 4
-        scores = FlashScores(op, shape, heads.walks.extras, batch, thread_query, multiplied.lane)
-        results = multiplied.results(tiles, scores)
-        multiplied.write(results, op, heads.walks.out, first_query, batch, _writes_wide(op, heads, lowering))
+    return Work(batch, first_query, tiles, number)
 
 
-def _give_registers(shape: GroupShape, role: int) -> None:
-    """Those of the warpgroup that copies to those that multiply."""
-    if shape.groups in _REGISTERS:
-        set_registers(_REGISTERS[shape.groups][role], grow=bool(role))
+@kernel
+def _count(op: AttentionOp, shape: GroupShape, block: Value) -> Value:
+    """How many tiles of queries a persistent block has: each as many further on as there are blocks."""
+    return ceil_div_value(size("query_tiles", _query_tiles(op, shape)) - block, grid_size())
+
+
+@kernel
+def _fill_all(op: AttentionOp, shape: GroupShape, memory: GroupMemory, block: Value) -> None:
+    """Start the copies of all that a block does, each when there is room."""
+    done, blocks = 0, grid_size()
+    for i in range(_count(op, shape, block)):
+        work = _work(op, shape, block + i * blocks, i)
+        memory.fill(work, done)
+        done += work.tiles.count
+
+
+@kernel
+def _multiply_all(
+    op: AttentionOp, shape: GroupShape, heads: Heads, multiplied: GroupKernel, block: Value, wide: bool
+) -> None:
+    """One tile of queries after the other."""
+    done, blocks = 0, grid_size()
+    for i in range(_count(op, shape, block)):
+        work = _work(op, shape, block + i * blocks, i)
+        _multiply(op, shape, heads, multiplied, work, wide, done)
+        done += work.tiles.count
+
+
+@kernel
+def _multiply(
+    op: AttentionOp,
+    shape: GroupShape,
+    heads: Heads,
+    multiplied: GroupKernel,
+    work: Work,
+    wide: bool,
+    done: Index | None = None,
+) -> None:
+    """The results of a warpgroup for its part of a tile of queries."""
+    thread_query = work.first_query + multiplied.first_row + multiplied.lane // 4
+    scores = FlashScores(op, shape, heads.walks.extras, work.batch, thread_query, multiplied.lane)
+    results = multiplied.results(work, scores, done)
+    multiplied.write(results, op, heads.walks.out, work.first_query, work.batch, wide)
+
+
+def _query_tiles(op: AttentionOp, shape: GroupShape) -> Dim:
+    """Tiles of queries of all batch entries."""
+    return ceil_div(op.queries, shape.queries) * product(op.batch)
 
 
 def _writes_wide(op: AttentionOp, heads: Heads, lowering: Lowering) -> bool:

@@ -14,7 +14,6 @@
 // CHECK:           barrier()
 // CHECK-NEXT:      launch_dependents()
 // CHECK:           if group == 2:
-// CHECK-NEXT:          set_registers(40)()
 // CHECK-NEXT:          if thread == 256:
 // CHECK:                   mbarrier_expect(full, {{.*}}, 32768)
 // CHECK:                   wait_dependency()
@@ -25,7 +24,6 @@
 // CHECK-NEXT:                      load(matrix, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK-NEXT:                      load(matrix_1, {{.*}}, tiles, {{.*}}, full, {{.*}})
 // CHECK:           else:
-// CHECK-NEXT:          set_registers(232, grow=True)()
 // CHECK-NEXT:          wait_dependency()
 // CHECK:                   mbarrier_wait(full, {{.*}})
 // CHECK:                   warpgroup_mma("f16", 128)(total, tiles, {{.*}}, tiles, {{.*}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gpu_kernels
 import pytest
 from attentions import SMALL, Attention
 from contractions import TOLERANCE
@@ -33,6 +34,15 @@ def test_every_shape(shape: str) -> None:
 def test_wide_heads(shape: str) -> None:
     check(Attention(1, 2, 140, 150, 128, 128), shape)
     check(Attention(1, 1, 70, 140, 96, 80), shape)
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["all keys", "causal"])
+@pytest.mark.parametrize("shape", [shape.name for shape in group_shapes(64, 64, H200) if shape.stays])
+def test_persistent_blocks(shape: str, causal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two blocks have three tiles of queries each, with other numbers of tiles of keys than whole rounds of stages."""
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "h200+processors=2")
+    rows = 192 if shape.startswith("192") else 128
+    check(Attention(1, 3, rows + 9, 300, 64, 64, last_key=20 if causal else None), shape)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,6 @@ def test_the_cheapest_are_worth_a_measurement() -> None:
 
 def test_what_a_block_of_attention_has() -> None:
     """Four warps with 32 queries each, and two warpgroups with 64."""
-    warps, groups = FlashShape(128, 64, 4), GroupShape.of(2, 128, 3, overlaps=True)
+    warps, groups = FlashShape(128, 64, 4), GroupShape.of(2, 128, 3, "o")
     assert (warps.name, warps.queries, warps.keys, warps.warp_rows, warps.threads) == ("128x64w4", 128, 64, 2, 128)
     assert (groups.name, groups.groups, groups.warp_rows, groups.threads) == ("128x128s3o", 2, 1, 384)

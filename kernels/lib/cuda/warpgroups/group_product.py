@@ -26,7 +26,6 @@ from mlirt.kernels.lib.language.hopper_words import (
     fence_mbarriers,
     launch_dependents,
     mbarriers,
-    set_registers,
     wait_dependency,
     warp_uniform,
 )
@@ -35,8 +34,6 @@ from mlirt.kernels.lib.language.words import ceil_div, place, size
 
 _LONG_STEPS = 64  # steps of a tile
 _GROUP = 8  # rows of tiles that are worked on together, so that they share columns in the cache
-# For each thread, by the warpgroups that multiply: of the one that starts copies, and of these.
-_REGISTERS = {1: (40, 232), 2: (40, 232), 3: (32, 160), 4: (24, 120)}
 
 
 class GroupProduct:
@@ -122,11 +119,9 @@ class GroupProduct:
         steps = size("steps", self.sizes.steps)
         group = warp_uniform(thread // WARPGROUP)
         if group == tile.consumers:
-            self._set_registers(0)
             if thread == tile.consumers * WARPGROUP:
                 self._copy(pipe, block, blocks, count, steps)
         else:
-            self._set_registers(1)
             wait_dependency()
             if order is not None:
                 self._multiply_ping_pong(pipe, order, thread, group, block, blocks, count, steps)
@@ -188,11 +183,6 @@ class GroupProduct:
                 if leads_warpgroup(thread):
                     order[(group + 1) % groups].arrive()
                 self.results.write(pipe.finish(total, leads, last), pieces)
-
-    def _set_registers(self, role: int) -> None:
-        """Where a block has all registers, those that start copies leave some to those that multiply."""
-        if not self.tile.double:
-            set_registers(_REGISTERS[self.tile.consumers][role], grow=bool(role))
 
     @kernel
     def _work(self, tile: Value) -> Work:
