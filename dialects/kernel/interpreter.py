@@ -26,6 +26,7 @@ from mlirt.dialects.kernel.interpreter_coroutines import Coroutines
 from mlirt.dialects.kernel.interpreter_instruction import execute
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes
 from mlirt.dialects.kernel.interpreter_memory import Buffer, KernelError
+from mlirt.dialects.kernel.interpreter_registers import SharedRegisters
 from mlirt.dialects.kernel.interpreter_stages import Stages
 from mlirt.dialects.kernel.interpreter_tensor_copies import MappedTensor
 from mlirt.dialects.kernel.interpreter_tensor_memory import TensorMemory
@@ -76,6 +77,7 @@ class Machine:
         self.buffers: list[Buffer] = []
         self.copies, self.stages, self.coroutines = AsyncCopies(), Stages(), Coroutines()
         self.tensor_memory = TensorMemory()
+        self.registers = SharedRegisters(block_size)
         self.cluster = _cluster(func)
         self.matrix_registers: tuple[Any, int] = (None, 0)  # sums and depth of a matrix unit that is laid out
 

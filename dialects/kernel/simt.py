@@ -27,7 +27,13 @@ MAX_THREADS, MAX_REGISTERS = 1024, 255
 _SHARED_ALIGNMENT = 128
 MAX_ALIGNMENT = 1024
 """Bytes that shared memory can be aligned to."""
+_REGISTERS, _REGISTER_UNIT = 1 << 16, 8  # of a processor; as many as a thread is given at once
 _MOVED = (Float32Type(), Float64Type(), i32, i64)
+
+
+def registers_at_start(threads: int) -> int:
+    """Those of each thread of a block of so many, which has a processor for itself."""
+    return min(MAX_REGISTERS, _REGISTERS // threads // _REGISTER_UNIT * _REGISTER_UNIT)
 
 
 @instruction

@@ -273,7 +273,9 @@ class SetRegistersOp(Instruction):
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:
-        """A thread has all registers here."""
+        """A thread has all registers here; those of warpgroups that ask for more than there are wait for ever."""
+        for row in site.warpgroups:
+            site.machine.registers.ask(site.warpgroup(row), x.count, site.where)
 
 
 @instruction

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from mlirt.dialects.kernel.warpgroup import WARPGROUP
+from mlirt.dialects.kernel.simt import WARPGROUP, registers_at_start
 from mlirt.kernels.lib.language.hopper_words import set_registers
 
-_REGISTERS = 1 << 16  # of a processor
-_UNIT = 8
 # Of each thread, by the warpgroups that multiply: of the one that starts copies, and of these. Together they have no
 # more than the block starts with: a warpgroup that asks for more waits for ever.
 SHARES = {2: (40, 232), 3: (32, 160)}
@@ -14,7 +12,7 @@ SHARES = {2: (40, 232), 3: (32, 160)}
 
 def even_share(groups: int) -> int:
     """The registers that each thread starts with, where so many warpgroups multiply and another one copies."""
-    return min(255, _REGISTERS // (WARPGROUP * (groups + 1)) // _UNIT * _UNIT)
+    return registers_at_start(WARPGROUP * (groups + 1))
 
 
 def most_registers(groups: int, *, fixed: bool) -> int:

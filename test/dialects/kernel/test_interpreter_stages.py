@@ -175,3 +175,25 @@ def test_mistakes_are_found(mistake: str) -> None:
     before, after, error, message = MISTAKES[mistake]
     with pytest.raises(error, match=message):
         run(changed(before, after))
+
+
+@pytest.mark.parametrize(("count", "fits"), [(112, True), (120, False)])
+def test_warpgroups_that_ask_for_more_registers_than_there_are(count: int, fits: bool) -> None:
+    """Five warpgroups start with 96 for each thread, 480 together: one keeps 24, and the others want the rest."""
+    text = f"""
+    kernel.func @shares(%y: memref<?xf32>) attributes {{block_size = 640 : i64}} {{
+      %four = arith.constant 512 : index
+      %t = kernel.thread_id : index
+      %copies = arith.cmpi sge, %t, %four : index
+      scf.if %copies {{
+        kernel.set_registers {{count = 24 : i64}}
+      }} else {{
+        kernel.set_registers {{count = {count} : i64, grow = true}}
+      }}
+      kernel.return
+    }}"""
+    if fits:
+        run_kernel(parse_kernel(text), [np.zeros(1, np.float32)], 2)
+        return
+    with pytest.raises(DeadlockError, match=r"set_registers: warpgroups ask for 64512 registers, .* has 61440"):
+        run_kernel(parse_kernel(text), [np.zeros(1, np.float32)], 2)
