@@ -93,7 +93,7 @@ class Value:
     def repeated(self, lane: int, lanes: int) -> Value:
         """One lane in every lane of a vector."""
         order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [lane] * lanes)
-        return self.like(self.builder.shuffle_vector(self.llvm, self.llvm, order))
+        return Value(self.builder, self.builder.shuffle_vector(self.llvm, self.llvm, order), self.element, lanes)
 
     def lane(self, index: int) -> Value:
         """One lane as a scalar."""

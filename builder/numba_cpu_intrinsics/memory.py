@@ -279,6 +279,20 @@ def load_first(context: Any, pointer: Any, at: Any, lanes: Any, count: Any) -> A
     return result(pointer, types.int64, lanes, types.int64), _reader(_read_first)
 
 
+@intrinsic(prefer_literal=True)
+def load_repeated(context: Any, pointer: Any, at: Any, lanes: Any, times: Any) -> Any:
+    """`lanes` consecutive elements as a vector that has them over and over."""
+    count = lanes.literal_value
+    result = Vector(REGISTER_TYPES[pointer.element], count * times.literal_value)
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        found = Memory(builder, pointer, operands[0]).read(operands[1], count).llvm
+        order = ir.Constant(ir.VectorType(_I32, result.lanes), [lane % count for lane in range(result.lanes)])
+        return builder.shuffle_vector(found, ir.Constant(found.type, ir.Undefined), order)
+
+    return result(pointer, types.int64, lanes, times), codegen
+
+
 def _gathered(memory: Memory, lanes: int, at: Any, stride: Any, last: Any = None) -> Value:
     """Elements `stride` apart, one by one; lanes after number `last` repeat that one, so that nothing else is read."""
     builder, first = memory.builder, memory.read(at)

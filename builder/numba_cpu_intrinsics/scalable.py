@@ -153,6 +153,17 @@ def converted_to_integers(builder: Any, vector: Any, kind: Any, is_signed: bool)
     return vector_of(builder, _called(builder, f"llvm.aarch64.sve.{name}", before.type, operands), kind)
 
 
+def narrowed_registers(builder: Any, vectors: Sequence[Any]) -> Any:
+    """The lowest bytes of the lanes of four vectors of words, which fill a register each, as one vector of bytes."""
+    for width in (16, 8):
+        kind = ir.VectorType(ir.IntType(width), vectors[0].type.count * vectors[0].type.element.width // width)
+        parts = [register_of(builder, builder.bitcast(vector, kind)) for vector in vectors]
+        name = f"llvm.aarch64.sve.uzp1.{_suffix(parts[0].type)}"
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        vectors = [vector_of(builder, _called(builder, name, parts[0].type, pair), kind) for pair in pairs]
+    return vectors[0]
+
+
 def _lanes(builder: Any, vector: Any, numbers: Sequence[int]) -> Any:
     order = ir.Constant(ir.VectorType(_I32, len(numbers)), list(numbers))
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), order)

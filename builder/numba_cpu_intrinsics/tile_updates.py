@@ -98,7 +98,7 @@ class _Factors:
         self._vectors: dict[tuple[int, int], Any] = {}
         in_segments = has_segments(update.tile)
         by_lanes = not is_x86() and (update.tile.lanes == _NEON_LANES or in_segments)
-        self._counts = (_NEON_LANES, _NEON_LANES // 2) if in_segments else (_NEON_LANES,)
+        self._counts = (_NEON_LANES, _NEON_LANES // 2)
         self._steps_beside = by_lanes and _is_number(step, size)
         self._rows_beside = by_lanes and not update.rows.is_limited and _is_number(update.operands["row_step"], size)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlirt.builder.numba_cpu_intrinsics.lane_types import REGISTER_TYPES, Tile
+from mlirt.builder.numba_cpu_intrinsics.lane_types import REGISTER_TYPES, Tile, Vector
 from mlirt.builder.numba_cpu_intrinsics.lane_value import Value, maximum, minimum
 from mlirt.builder.numba_cpu_intrinsics.memory import Memory
+from mlirt.builder.numba_cpu_intrinsics.processor import is_x86
 from mlirt.builder.numba_cpu_intrinsics.scalable import bits_of, exchanged_halves, fills_register
 from mlirt.builder.numba_cpu_intrinsics.untyped import cgutils, intrinsic, ir, types
 
-_I64 = ir.IntType(64)
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+ROWS_AT_ONCE = 4
+"""How many rows of a tile a word for several of them takes."""
 
 
 def shape_of(tile: Tile) -> tuple[int, int, int]:
@@ -32,6 +35,16 @@ def pack_vectors(builder: Any, vectors: Sequence[Value]) -> Any:
     for number, vector in enumerate(vectors):
         array = builder.insert_value(array, vector.llvm, number)
     return array
+
+
+def joined(builder: Any, vectors: Sequence[Any]) -> Any:
+    """The lanes of vectors, a power of two of them, one vector behind the other."""
+    if len(vectors) == 1:
+        return vectors[0]
+    half = len(vectors) // 2
+    low, high = joined(builder, vectors[:half]), joined(builder, vectors[half:])
+    order = list(range(2 * low.type.count))
+    return builder.shuffle_vector(low, high, ir.Constant(ir.VectorType(_I32, len(order)), order))
 
 
 def offset_of(builder: Any, base: Any, stride: Any, count: int) -> Any:
@@ -257,6 +270,48 @@ def tile_for_each(context: Any, tile: Any, function: Any, captured: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(tile, function, captured), codegen
+
+
+@intrinsic(prefer_literal=True)
+def tile_for_each_rows(context: Any, tile: Any, function: Any, several: Any, captured: Any, rows: Any) -> Any:
+    """As `tile_for_each`, and where the processor has words for vectors of several registers, `several` for four rows
+    at a time: their vectors of a column one behind the other, and the number of the first. `rows` of them count.
+    """
+    captures = tuple(captured)
+    known = getattr(rows, "literal_value", None)
+
+    def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
+        values = cgutils.unpack_tuple(builder, operands[3])
+        vectors = unpack_vectors(builder, tile, operands[0])
+
+        def call(body: Any, kind: Any, vector: Any, i: int, j: int) -> None:
+            inner = types.void(kind, types.int64, types.int64, *captures)
+            context.compile_internal(builder, body.dispatcher.py_func, inner, (vector, _I64(i), _I64(j), *values))
+
+        def each(first: int, last: int, columns: Sequence[int]) -> None:
+            for i, j in ((i, j) for i in range(first, last) for j in columns):
+                call(function, tile.vector, vectors[i * tile.columns + j].llvm, i, j)
+
+        def together(first: int, j: int) -> None:
+            parts = [vectors[i * tile.columns + j].llvm for i in range(first, first + ROWS_AT_ONCE)]
+            call(several, Vector(tile.element, ROWS_AT_ONCE * tile.lanes), joined(builder, parts), first, j)
+
+        whole = 0 if is_x86() else tile.rows // ROWS_AT_ONCE * ROWS_AT_ONCE
+        for first in range(0, whole, ROWS_AT_ONCE):
+            last = first + ROWS_AT_ONCE
+            for j in range(tile.columns):
+                if known is not None:
+                    together(first, j)
+                    continue
+                with builder.if_else(builder.icmp_signed("<=", _I64(last), operands[4])) as (is_whole, is_part):
+                    with is_whole:
+                        together(first, j)
+                    with is_part:
+                        each(first, last, [j])
+        each(whole, tile.rows, range(tile.columns))
+        return context.get_dummy_value()
+
+    return types.void(tile, function, several, captured, rows if known is not None else types.int64), codegen
 
 
 @intrinsic

@@ -11,14 +11,15 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.hints import isa
 
+from mlirt.codegen.numba_cpu.byte_source import is_bytes
 from mlirt.codegen.numba_cpu.exact_arithmetic import EXACT_RULES, works_on_int8
 from mlirt.codegen.numba_cpu.lane_reductions import LaneReductions
 from mlirt.codegen.numba_cpu.lane_source import LaneLoop
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
-from mlirt.codegen.python_expressions import type_name
+from mlirt.codegen.python_expressions import literal, type_name
 from mlirt.codegen.python_names import kernel_name
 from mlirt.dialects.kernel.buffers import Memory
-from mlirt.dialects.kernel.core import FuncOp, ReturnOp, StoreOp
+from mlirt.dialects.kernel.core import FuncOp, LoadOp, ReturnOp, StoreOp, stride_values
 from mlirt.dialects.kernel.tile import TileForEachOp, tile_shape
 from mlirt.dialects.kernel.tile_loads import TileLoadTransposedOp
 from mlirt.dialects.kernel.tile_pooling import TileMapOp
@@ -28,6 +29,8 @@ from mlirt.dialects.tensor_types import element_name, is_float, is_float8
 _LIBRARY = "mlirt.builder.numba_cpu_intrinsics"
 _PARAMETERS = ("params", "worker", "workers")
 _LINE = 118
+# How many rows of a tile are one vector where they become bytes.
+ROWS_AT_ONCE = 4
 
 # How many rows of a tile count, and how many elements of each; None for all.
 Limits: TypeAlias = "tuple[SSAValue | None, SSAValue | None]"
@@ -107,11 +110,23 @@ class KernelSource(LaneReductions):
         for value in outside:
             if self.names.find(value) is None:
                 self.define(value, self.text(value))
+        function = self._tile_function(op, hint, outside, limits, 1)
+        names = ", ".join(self.texts(outside))
+        captured = f"({names}{',' if len(outside) == 1 else ''})"
+        if isinstance(op, TileMapOp) or not writes_rows_of_bytes(op):
+            return f"{word}({self.text(op.tile)}, {function}, {captured})"
+        several = self._tile_function(op, hint, outside, (None, None), ROWS_AT_ONCE)
+        rows = str(tile_shape(op.tile.type)[0]) if op.rows is None else self.text(op.rows)
+        return f"{word}_rows({self.text(op.tile)}, {function}, {several}, {captured}, {rows})"
+
+    def _tile_function(
+        self, op: TileForEachOp | TileMapOp, hint: str, outside: Sequence[SSAValue], limits: Limits, rows: int
+    ) -> str:
+        """Write a function for so many rows at once; gives its name."""
         number = len(self._tile_functions)
         name = f"{self.func.sym_name.data}_{hint if number == 0 else f'{hint}_{number}'}"
-        self._tile_functions.append(_TileFunction(self, op, name, outside, limits).text_of_function())
-        names = ", ".join(self.texts(outside))
-        return f"{word}({self.text(op.tile)}, {name}, ({names}{',' if len(outside) == 1 else ''}))"
+        self._tile_functions.append(_TileFunction(self, op, name, outside, limits, rows).text_of_function())
+        return name
 
 
 class _TileFunction(LaneReductions):
@@ -124,10 +139,11 @@ class _TileFunction(LaneReductions):
         name: str,
         outside: Sequence[SSAValue],
         limits: Limits,
+        rows: int,
     ) -> None:
         super().__init__()
         self.rules = kernel.rules
-        self.each, self.limits = op, limits
+        self.each, self.limits, self.rows = op, limits, rows
         self.name = name
         self.outside = outside
         for value in outside:
@@ -148,7 +164,7 @@ class _TileFunction(LaneReductions):
             argument.name_hint = argument.name_hint or hint
         arguments = [self.names.define(argument) for argument in (value, row, column)]
         self.names.share(lane, "0")
-        lanes = tile_shape(self.each.tile.type)[2]
+        lanes = tile_shape(self.each.tile.type)[2] * self.rows
         count, (rows, valid) = None, self.limits
         varying = frozenset(varying_values(self.each.body.block, [value, lane]))
         self.line("@inlined")
@@ -168,6 +184,48 @@ class _TileFunction(LaneReductions):
             if conditions and isinstance(self.each, TileMapOp):
                 self.line(f"return {arguments[0]}")
         return "\n".join(self.lines)
+
+    def kernel_load(self, op: LoadOp) -> None:
+        """What is the same for each of several rows is read once for them."""
+        if self.rows == 1 or not self.varies(op.result) or _steps(op, self.each.body.block.args[1]) == [self._width()]:
+            super().kernel_load(op)
+            return
+        at, _ = self.lane_address(op)
+        self.define(op.result, f"load_repeated({self.text(op.buffer)}, {at}, {self._width()}, {self.rows})")
+
+    def _width(self) -> int:
+        return tile_shape(self.each.tile.type)[2]
+
+
+def writes_rows_of_bytes(op: TileForEachOp) -> bool:
+    """Whether the rows of a tile become bytes that lie behind each other, and all else is the same for each row, or
+    lies as they do: then several rows are one vector.
+    """
+    _, row, column, lane = op.body.block.args
+    lanes = tile_shape(op.tile.type)[2]
+    stores = [inner for inner in op.body.block.ops if isinstance(inner, StoreOp)]
+    if op.valid is not None or not stores or not all(is_bytes(store.buffer) for store in stores):
+        return False
+    for use in (*row.uses, *column.uses, *lane.uses):
+        if not isinstance(use.operation, LoadOp | StoreOp) or use.operation not in op.body.block.ops:
+            return False
+    for inner in op.body.block.ops:
+        if inner.regions:
+            return False
+        if isinstance(inner, LoadOp | StoreOp) and lane in inner.indices:
+            steps = _steps(inner, row)
+            if _steps(inner, lane) != [1] or steps not in (([lanes],) if isinstance(inner, StoreOp) else ([], [lanes])):
+                return False
+        elif isinstance(inner, LoadOp | StoreOp) and (row in inner.indices or isinstance(inner, StoreOp)):
+            return False
+    return True
+
+
+def _steps(op: LoadOp | StoreOp, index: SSAValue) -> list[SSAValue | int]:
+    """The distances in memory that an index counts."""
+    pairs = zip(op.indices, stride_values(op), strict=True)
+    steps = [literal(step) if isinstance(step, SSAValue) else step for own, step in pairs if own is index]
+    return [step for step in steps if step != 0]
 
 
 def _captured(op: TileForEachOp | TileMapOp) -> list[SSAValue]:

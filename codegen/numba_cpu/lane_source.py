@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, bf16, f16, 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.codegen.numba_cpu import exact_arithmetic
+from mlirt.codegen.numba_cpu.byte_source import ByteSource, moves_int8
 from mlirt.codegen.numba_cpu.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import (
     PRODUCT,
@@ -24,7 +25,6 @@ from mlirt.codegen.python_expressions import (
     narrowed,
     type_name,
 )
-from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.core import SMALL_STEPS, LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.varying import varying_values
 from mlirt.dialects.locations import name_of
@@ -47,6 +47,8 @@ _SMALL_STEPS = frozenset(map(str, SMALL_STEPS))
 VECTORS_AT_ONCE, _FEW_STEPS = 4, 6
 # Columns that are reduced side by side: four lines of each row, which processors fetch ahead; half of the registers.
 _MAX_COLUMNS, _MAX_VECTORS = 64, 8
+# How many bytes of a row are taken at once where they are only moved, the most first.
+_BYTES_AT_ONCE = (16, 8)
 
 
 def _floor_division(op: Operation, operands: Sequence[Expression]) -> Expression:
@@ -100,7 +102,7 @@ _RULES: Mapping[str, Rule] = {
 }
 
 
-class LaneSource(PythonSource):
+class LaneSource(ByteSource):
     """Parallel loops and reductions with and without lanes, and memory as seen from inside of them."""
 
     target = "cpu"
@@ -142,9 +144,12 @@ class LaneSource(PythonSource):
         if self._is_scattered(op):
             self._load_scattered(op)
             return
-        at, stride = self._lane_address(op)
+        at, stride = self.lane_address(op)
         lanes, count = self.loop.lanes, self.loop.count
         place = f"{self.text(op.buffer)}, {at}"
+        if self.moves_int8:
+            self.load_bytes(op, place, lanes)
+            return
         if stride.text == "1":
             text = f"load({place}, {lanes})" if count is None else f"load_first({place}, {lanes}, {count})"
         else:
@@ -169,7 +174,7 @@ class LaneSource(PythonSource):
         if self.loop is None:
             super().kernel_store(op)
             return
-        at, stride = self._lane_address(op)
+        at, stride = self.lane_address(op)
         if stride.text == "0":
             # The dimension is 1 long, and so is the loop: the first lane is the only one.
             self.line(f"store_first({self.text(op.buffer)}, {at}, {self.vector_text(op.value)}, 1)")
@@ -178,11 +183,14 @@ class LaneSource(PythonSource):
             raise CompileError(
                 f"{name_of(op)}: lanes store {stride.text} elements apart, only neighbours can be stored"
             )
+        if self.moves_int8:
+            self.store_bytes(op, f"{self.text(op.buffer)}, {at}")
+            return
         place = f"{self.text(op.buffer)}, {at}, {self.vector_text(op.value)}"
         count = self.loop.count
         self.line(f"store({place})" if count is None else f"store_first({place}, {count})")
 
-    def _lane_address(self, op: LoadOp | StoreOp) -> tuple[str, Expression]:
+    def lane_address(self, op: LoadOp | StoreOp) -> tuple[str, Expression]:
         """The address of the first lane, and the distance from lane to lane."""
         assert self.loop is not None
         steps: list[Expression] = []
@@ -212,10 +220,14 @@ class LaneSource(PythonSource):
                 self.ops_but_last(op.body.block)
             return
         several = _columns_at_once(lanes) if _runs_down_columns(op.body.block, indices[-1]) else []
+        moves = lanes < _BYTES_AT_ONCE[0] and moves_int8(op.body.block)
+
+        def body() -> None:
+            self.ops_but_last(op.body.block)
+
         with self.nested(extents[:-1], indices[:-1]):
-            self.over_lanes(
-                op.body.block, extents[-1], indices[-1], [*several, lanes], lambda: self.ops_but_last(op.body.block)
-            )
+            over = self._over_bytes if moves else self.over_lanes
+            over(op.body.block, extents[-1], indices[-1], [*several, lanes], body)
 
     def ops_but_last(self, block: Block) -> SSAValue | None:
         """Write the ops of a block; gives the first value that it ends with."""
@@ -273,7 +285,12 @@ class LaneSource(PythonSource):
         self._rests = known
 
     def over_lanes(
-        self, block: Block, extent: SSAValue, index: SSAValue, widths: Sequence[int], body: Callable[[], object]
+        self,
+        block: Block,
+        extent: SSAValue,
+        index: SSAValue,
+        widths: Sequence[int],
+        body: Callable[[], object],
     ) -> None:
         """`body` for vectors of iterations of each width, the widest first, then for the rest of them."""
         name, length, known = self.names.define(index), self.expression(extent), literal(extent)
@@ -299,6 +316,27 @@ class LaneSource(PythonSource):
             self.line(f"{name} = {length.within(SUM)} - {rest}")
             body()
         self.loop = outer
+
+    def _over_bytes(
+        self, block: Block, extent: SSAValue, index: SSAValue, widths: Sequence[int], body: Callable[[], object]
+    ) -> None:
+        """As `over_lanes` for a body that may run twice for an iteration: what is left of a row of many is one more
+        vector, at its end.
+        """
+        varying, outer = frozenset(varying_values(block, [index])), self.loop
+        name, length = self.names.define(index), self.expression(extent)
+        self.moves_int8 = True
+        for number, lanes in enumerate(_BYTES_AT_ONCE):
+            self.loop = LaneLoop(index, lanes, varying)
+            with self.block_of(f"{'elif' if number else 'if'} {length.within(SUM)} >= {lanes}:"):
+                with self.block_of(f"for {name} in range(0, {length.within(SUM)} - {lanes - 1}, {lanes}):"):
+                    body()
+                with self.block_of(f"if {length.within(PRODUCT)} % {lanes} > 0:"):
+                    self.line(f"{name} = {length.within(SUM)} - {lanes}")
+                    body()
+        self.loop, self.moves_int8 = outer, False
+        with self.block_of("else:"):
+            self.over_lanes(block, extent, index, widths, body)
 
     def _over_known_lanes(
         self,

@@ -18,8 +18,9 @@ from cpu_fuzz import judge
 from emulated import FOLDER, EmulatedMachine, emulated_model, why_not
 from emulated_messages import read_message, write_message
 from emulated_networks import networks
-from fuzz_cases import random_case
-from onnx_models import numbers, one_node
+from fuzz_cases import Case, random_case
+from onnx import helper
+from onnx_models import model_of, numbers, one_node
 
 import mlirt
 from mlirt.dialects.processor_files import processor_names, read_processor
@@ -48,6 +49,46 @@ def test_networks_and_graphs_run_on_other_processors(elsewhere: tuple[str, Emula
     assert len(cases) == len(SAMPLE)
     outcomes = {case.name: judge(case, "cpu", cpu=cpu, machine=machine) for case in [*cases, random_case(9, 8)]}
     assert {kind for kind, _ in outcomes.values()} <= {"right", "rounding"}, outcomes
+
+
+def _quantized(channels: int, element: str) -> Case:
+    """A convolution of 8 bits, whose images have rows of many lengths: they are brought into blocks and out of them."""
+    random, limits = np.random.default_rng(channels), np.iinfo(element)
+    weights = {
+        "scale": np.array(0.02, "f"),
+        "small": np.array(0.05, "f"),
+        "zero": np.array(3, element),
+        "w": random.integers(-127, 128, (channels + 3, channels, 3, 3), np.int8),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "scale", "zero"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "scale"], ["e"]),
+        helper.make_node("Conv", ["d", "e"], ["c"], pads=[1] * 4),
+        helper.make_node("QuantizeLinear", ["c", "small", "zero"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": (element, (1, channels, 3, "width"))}, ["y"], weights)
+    sizes = [1, 3, 7, 8, 9, 15, 16, 17, 23, 31, 37, 100]
+    feeds = [{"x": random.integers(limits.min, limits.max + 1, (1, channels, 3, n), element)} for n in sizes]
+    return Case(f"{element} of {channels}", model, tuple(feeds))
+
+
+@pytest.mark.parametrize(("channels", "element"), [(3, "uint8"), (16, "uint8"), (21, "int8")])
+def test_rows_of_any_length_are_brought_into_blocks_of_bytes(
+    elsewhere: tuple[str, EmulatedMachine], channels: int, element: str
+) -> None:
+    cpu, machine = elsewhere
+    assert judge(_quantized(channels, element), "cpu", cpu=cpu, machine=machine) == ("right", "")
+
+
+def test_what_bytes_cannot_hold_is_saturated(elsewhere: tuple[str, EmulatedMachine]) -> None:
+    """Here and there alike, by twos of lanes, by whole vectors and at their ends; infinite numbers too."""
+    cpu, machine = elsewhere
+    numbers_given = np.array([np.inf, -np.inf, 3e38, -3e38, 2.0**31, 2.0**33, 1e5, -1e5, 254.5, 127.5, -0.5, 1.5], "f")
+    weights = {"one": np.array(1, "f"), "middle": np.array(128, "u1"), "none": np.array(0, "i1")}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "one", zero], [zero + "_y"]) for zero in ("middle", "none")]
+    model = model_of(nodes, {"x": ("float32", ("n",))}, ["middle_y", "none_y"], weights)
+    runs = tuple({"x": np.resize(numbers_given, count)} for count in (1, 5, 12, 67))
+    assert judge(Case("saturated", model, runs), "cpu", cpu=cpu, machine=machine) == ("right", "")
 
 
 @pytest.mark.parametrize(("rows", "depth", "columns"), [(1, 1031, 20), (5, 517, 37), (23, 256, 72)])

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 from onnx_models import Array, model_of, numbers
 
 from mlirt.builder.device_choice import asking
@@ -51,9 +51,23 @@ def quantized_points() -> ModelProto:
     return quantized_convolution(44, 1)
 
 
+def int8_alone() -> ModelProto:
+    """One by single points, whose input and output are uint8."""
+    model = quantized_convolution(16, 1)
+    nodes = model.graph.node
+    del nodes[-1], nodes[0]
+    nodes[0].input[0] = "x"
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.UINT8
+    model.graph.output[0].CopyFrom(ValueInfoProto(name="r"))
+    return model
+
+
 def product() -> ModelProto:
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     return model_of([node], {"x": ("float32", (64, 96))}, ["y"], {"w": numbers(96, 96)})
+
+
+NETWORKS = {"int8": quantized_convolution, "int8 alone": int8_alone, "product": product}
 
 
 @cache
@@ -61,7 +75,7 @@ def assembly(network: str, cpu: str) -> str:
     """The machine code of the kernels of a network as text."""
     context = RtContext()
     with asking(None, cpu):
-        module = import_model({"int8": quantized_convolution, "product": product}[network](), context)
+        module = import_model(NETWORKS[network](), context)
         run_phases(module, context, options=PipelineOptions("cpu", "int8", TargetMachine.of(cpu_target())))
         return machine_text(module, "asm")
 
@@ -74,7 +88,7 @@ def instructions(text: str) -> Counter[str]:
     ("cpu", "having", "lacking"),
     [
         ("neoverse-v1", {"sudot"}, {"sdot", "smull"}),
-        ("neoverse-v2", {"usdot"}, {"sdot"}),
+        ("neoverse-v2", {"sudot"}, {"sdot"}),
         ("apple-m2", {"usdot"}, {"sdot"}),
         ("neoverse-n1", {"sdot"}, {"usdot", "sudot"}),
         ("cortex-a57", {"smlal", "smlal2"}, {"sdot", "usdot", "sudot"}),
@@ -161,11 +175,20 @@ def test_what_makes_numbers_signed_is_little() -> None:
     assert found["sdot"] > 0.55 * found.total()
 
 
-def test_limits_are_one_instruction() -> None:
-    """Arm's instructions for the larger and the smaller number give NaN: nothing is compared."""
-    found = instructions(assembly("int8", "neoverse-v2"))
-    assert found.keys() >= {"fmax", "fmin"}
+@pytest.mark.parametrize(("cpu", "having"), [("neoverse-v2", {"sqxtn", "sqxtun"}), ("neoverse-v1", {"fmax", "fmin"})])
+def test_limits_are_one_instruction(cpu: str, having: set[str]) -> None:
+    """NEON's instructions that narrow saturate; SVE's for the larger and the smaller number give NaN: nothing is
+    compared.
+    """
+    found = instructions(assembly("int8", cpu))
+    assert found.keys() >= having
     assert not found.keys() & {"fcmgt", "fcmlt", "bsl", "bit", "bif"}
+
+
+def test_rows_of_results_are_stored_together() -> None:
+    """Four registers of numbers become one of int8; words of four of them are loaded and stored by turns."""
+    found = instructions(assembly("int8 alone", "neoverse-v2"))
+    assert found.keys() >= {"sqxtn2", "sqxtun2", "st4", "ld4"}
 
 
 @pytest.mark.parametrize("rows", [7, 64, 196])

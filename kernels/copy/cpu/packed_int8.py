@@ -38,7 +38,8 @@ def lower(op: ReformatOp, lowering: Lowering) -> bool:
     place = lowering.placements[blocks]
     size = _lanes(blocks)
     words = k.memory(place.buffer, _WORDS[size], place.offset, place.part)
-    build(k, _words if enters else _bytes, op, count, words, [step // size for step in place.strides[:-1]])
+    steps = [step // size for step in place.strides[:-1]]
+    build(k, _words if enters else _bytes, op, count, words, steps, _space(blocks, steps))
     k.finish(op)
     return True
 
@@ -56,12 +57,20 @@ def _lanes(blocks: SSAValue) -> int:
     return size
 
 
+def _space(blocks: SSAValue, steps: Sequence[Dim]) -> Sequence[Dim]:
+    """What the loops go over; an image whose rows lie one behind the other is one row."""
+    *outer, rows, columns, _ = dims(blocks.type)
+    # The only column of a tensor is where its row is, whatever its number.
+    is_one_row = columns != 1 and steps[-2] == columns * steps[-1]
+    return [*outer, 1, rows * columns] if is_one_row else [*outer, rows, columns]
+
+
 @kernel
-def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> None:
+def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim], space: Sequence[Dim]) -> None:
     """`word[n, b, h, w] = x[n, 4 b, h, w] | x[n, 4 b + 1, h, w] << 8 | ..`, in which lanes are pixels of a row."""
     size = _lanes(op.output)
     kind = _WORDS[size]
-    for batch, block, row, column in parallel(dims(op.output.type)[:-1]):
+    for batch, block, row, column in parallel(space):
 
         def byte(lane: int) -> Value:
             """The byte of a lane at its place in the word; zero beyond the last channel."""
@@ -79,10 +88,10 @@ def _words(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> No
 
 
 @kernel
-def _bytes(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim]) -> None:
+def _bytes(op: ReformatOp, count: int, words: Value, steps: Sequence[Dim], space: Sequence[Dim]) -> None:
     """`y[n, 4 b, h, w] = word[n, b, h, w]`, `y[n, 4 b + 1, h, w] = word[n, b, h, w] >> 8`, .., lanes as above."""
     size = _lanes(op.input)
-    for batch, block, row, column in parallel(dims(op.input.type)[:-1]):
+    for batch, block, row, column in parallel(space):
         word = strided(words, *[stride(step) for step in steps])[batch, block, row, column]
         for lane in static_range(min(size, count)):
             channel = block * size + lane

@@ -105,12 +105,11 @@ kernel.func @patches(%x: memref<?xf32>, %y: memref<?xf32>, %n: index, %rows: ind
   kernel.return
 }
 
-// Int8 products: four in each lane, of which the last may be fewer. A float between known limits needs no check on
-// its way to an integer, and a product is rounded before anything is added to it.
+// Int8 products: four in each lane, of which the last may be fewer. A float between the limits of a type is one word, and
+// a product is rounded before anything is added to it.
 // CHECK-LABEL: def bytes_finish(v, i, j, a, y):
-// CHECK-NEXT:      v_1 = maximum(rounded_product(float32(v), a) + float32(3.0), float32(0.0))
-// CHECK-NEXT:      clamped = minimum(v_1, float32(255.0))
-// CHECK-NEXT:      store(y, 0, bits_as_uint8(int8(int32_in_range(clamped))))
+// CHECK-NEXT:      v_1 = bits_as_int8(saturated_uint8(rounded_product(float32(v), a) + float32(3.0)))
+// CHECK-NEXT:      store(y, 0, bits_as_uint8(v_1))
 // CHECK-LABEL: def bytes(params, worker, workers):
 // CHECK:           t = tile_fill(int32(0), 4, 1, 8)
 // CHECK-NEXT:      accumulators = tile_dot_add(t, x, 3, 16, w, 8, 2, 3)
@@ -201,6 +200,67 @@ kernel.func @pooled(%bias: memref<?xf32>, %y: memref<?xf32>, %valid: index) {
   kernel.tile_for_each %most : vector<2x2x8xf32> {
   ^bb0(%v: f32, %i: index, %j: index, %lane: index):
     kernel.store %v, %y [%i, %j, %lane] strides [16, 8, 1] : f32, memref<?xf32>
+    kernel.yield
+  }
+  kernel.return
+}
+
+// Rows of int8 that lie behind each other are stored four at a time; what is the same for each of them is read once.
+// CHECK-LABEL: def rows_finish(v, i, j, bias, y, n):
+// CHECK-NEXT:      b = load(bias, j * 4, 4)
+// CHECK-NEXT:      v_1 = saturated_int8(float32(int32(v + b)))
+// CHECK-NEXT:      store(y, n * 4 + i * 4, v_1)
+// CHECK-LABEL: def rows_finish_1(v, i, j, bias, y, n):
+// CHECK-NEXT:      b = load_repeated(bias, j * 4, 4, 4)
+// CHECK-NEXT:      v_1 = saturated_int8(float32(int32(v + b)))
+// CHECK-NEXT:      store(y, n * 4 + i * 4, v_1)
+// CHECK-LABEL: def rows(params, worker, workers):
+// CHECK:           tile_for_each_rows(t, rows_finish, rows_finish_1, (bias, y, n), 6)
+kernel.func @rows(%bias: memref<?xi32>, %y: memref<?xi8>, %n: index) {
+  %zero = arith.constant 0 : i32
+  %low = arith.constant -128.0 : f32
+  %high = arith.constant 127.0 : f32
+  %t = kernel.tile_fill %zero : i32 -> vector<6x1x4xi32>
+  kernel.tile_for_each %t : vector<6x1x4xi32> {
+  ^bb0(%v: i32, %i: index, %j: index, %lane: index):
+    %b = kernel.load %bias[%j, %lane] strides [4, 1] : memref<?xi32> -> i32
+    %0 = arith.addi %v, %b : i32
+    %1 = arith.sitofp %0 : i32 to f32
+    %2 = arith.maximumf %1, %low : f32
+    %3 = arith.minimumf %2, %high : f32
+    %4 = arith.fptosi %3 : f32 to i32
+    %5 = arith.trunci %4 : i32 to i8
+    kernel.store %5, %y[%n, %i, %lane] strides [4, 4, 1] : i8, memref<?xi8>
+    kernel.yield
+  }
+  kernel.return
+}
+
+// Words of int8 that lie apart: sixteen at a time, eight, and what is left of a short row.
+// CHECK-LABEL: def words(params, worker, workers):
+// CHECK:           if n >= 16:
+// CHECK-NEXT:          for i in range(0, n - 15, 16):
+// CHECK-NEXT:              word = load_bytes(x, i, 16)
+// CHECK-NEXT:              v = byte_of(word, 0)
+// CHECK-NEXT:              store(y, i, v)
+// CHECK-NEXT:              v_1 = byte_of(word, 3)
+// CHECK-NEXT:              store(z, i, v_1)
+// CHECK-NEXT:          if n % 16 > 0:
+// CHECK-NEXT:              i = n - 16
+// CHECK:           elif n >= 8:
+// CHECK:           else:
+// CHECK-NEXT:          for i in range(0, n - 3, 4):
+// CHECK-NEXT:              word = load(x, i, 4)
+kernel.func @words(%x: memref<?xi32>, %y: memref<?xi8>, %z: memref<?xi8>, %n: index) {
+  %shift = arith.constant 24 : i32
+  kernel.parallel(%n) attributes {lanes = 4 : i64} {
+  ^bb0(%i: index):
+    %word = kernel.load %x[%i] strides [1] : memref<?xi32> -> i32
+    %0 = arith.trunci %word : i32 to i8
+    kernel.store %0, %y[%i] strides [1] : i8, memref<?xi8>
+    %1 = arith.shrsi %word, %shift : i32
+    %2 = arith.trunci %1 : i32 to i8
+    kernel.store %2, %z[%i] strides [1] : i8, memref<?xi8>
     kernel.yield
   }
   kernel.return

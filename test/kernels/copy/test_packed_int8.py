@@ -41,3 +41,25 @@ def test_channels_become_words_and_channels_again(channels: int, block: int, ele
     (got,) = CompiledPlan(module, ctx, bits).run(inputs).values()
     np.testing.assert_array_equal(got, want)
     np.testing.assert_array_equal(got, array)
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 15, 16, 17, 20, 31])
+@pytest.mark.parametrize("is_one_row", [False, True])
+@pytest.mark.parametrize("block", [4, 8])
+def test_rows_of_any_length(block: int, is_one_row: bool, width: int) -> None:
+    """What is left of a row is one more vector at its end, or taken in parts; images without borders are one row."""
+    ctx, plain = context(), t("uint8", 2, 11, 3, width)
+
+    def build(network: Network) -> list[SSAValue]:
+        kind = blocked(plain, block) if is_one_row else blocked(plain, block, (1, 2), width + 5)
+        return [network.add(ReformatOp(network.add(ReformatOp(network.inputs[0], kind)), plain))]
+
+    module = network_of([plain], build)
+    array = np.random.default_rng(width).integers(0, 256, (2, 11, 3, width), np.uint8)
+    for bits in widths():
+        copied = module.clone()
+        run_passes(
+            copied, ctx, f"convert-fused-to-kernel{{vector_bits={bits}}},map-parallel-to-workers{{vector_bits={bits}}}"
+        )
+        (got,) = CompiledPlan(copied, ctx, bits).run({"input0": array}).values()
+        np.testing.assert_array_equal(got, array)
