@@ -282,7 +282,7 @@ def tile_for_each_rows(context: Any, tile: Any, function: Any, several: Any, cap
 
     def codegen(context: Any, builder: Any, sig: Any, operands: Sequence[Any]) -> Any:
         values = cgutils.unpack_tuple(builder, operands[3])
-        vectors = unpack_vectors(builder, tile, operands[0])
+        vectors: list[Any] = [vector.llvm for vector in unpack_vectors(builder, tile, operands[0])]
 
         def call(body: Any, kind: Any, vector: Any, i: int, j: int) -> None:
             inner = types.void(kind, types.int64, types.int64, *captures)
@@ -290,10 +290,10 @@ def tile_for_each_rows(context: Any, tile: Any, function: Any, several: Any, cap
 
         def each(first: int, last: int, columns: Sequence[int]) -> None:
             for i, j in ((i, j) for i in range(first, last) for j in columns):
-                call(function, tile.vector, vectors[i * tile.columns + j].llvm, i, j)
+                call(function, tile.vector, vectors[i * tile.columns + j], i, j)
 
         def together(first: int, j: int) -> None:
-            parts = [vectors[i * tile.columns + j].llvm for i in range(first, first + ROWS_AT_ONCE)]
+            parts = [vectors[i * tile.columns + j] for i in range(first, first + ROWS_AT_ONCE)]
             call(several, Vector(tile.element, ROWS_AT_ONCE * tile.lanes), joined(builder, parts), first, j)
 
         whole = 0 if is_x86() else tile.rows // ROWS_AT_ONCE * ROWS_AT_ONCE

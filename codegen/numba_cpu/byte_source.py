@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerType, f32, i8, i32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IndexType, f32, i8, i32, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from mlirt.codegen.python_expressions import literal
 from mlirt.codegen.python_source import PythonSource
 from mlirt.dialects.kernel.buffers import Memory
 from mlirt.dialects.kernel.core import LoadOp, StoreOp, YieldOp
+from mlirt.dialects.tensor_types import element_type
 
 _BITS = 8
+_INT8 = (element_type("int8"), element_type("uint8"))
+_WORDS: Mapping[Attribute, int] = {i32: 32, i64: 64}
 _LIMITS = {(-128.0, 127.0): "saturated_int8({})", (0.0, 255.0): "bits_as_int8(saturated_uint8({}))"}
 _MOVES = (arith.ConstantOp, arith.OrIOp, arith.ShLIOp, arith.ShRSIOp, arith.ExtUIOp, arith.TruncIOp, arith.BitcastOp)
 
@@ -71,8 +74,8 @@ class ByteSource(PythonSource):
 def moves_int8(block: Block) -> bool:
     """Whether all that a loop does is to make words of bytes that lie apart, or bytes of words, in other memory."""
     ops = list(block.ops)
-    loads, stores = ([op for op in ops if isinstance(op, kind)] for kind in (LoadOp, StoreOp))
-    if any(op.buffer in {store.buffer for store in stores} for op in loads):
+    stores = [op for op in ops if isinstance(op, StoreOp)]
+    if any(op.buffer in {store.buffer for store in stores} for op in ops if isinstance(op, LoadOp)):
         return False
     words = [_bytes_of(op.value) for op in stores]
     parts = [_byte_of_stored(op.value) for op in stores]
@@ -84,8 +87,7 @@ def moves_int8(block: Block) -> bool:
 
 def is_bytes(memory: SSAValue) -> bool:
     """Whether the elements of memory are integers of eight bits."""
-    kind = memory.type.element_type if isa(memory.type, Memory) else None
-    return isinstance(kind, IntegerType) and kind.width.data == _BITS
+    return isa(memory.type, Memory) and memory.type.element_type in _INT8
 
 
 # --- words of bytes
@@ -93,7 +95,8 @@ def is_bytes(memory: SSAValue) -> bool:
 
 def _bytes_of(word: SSAValue) -> Sequence[SSAValue] | None:
     """The bytes that a word is made of by `extui`, `shli` and `ori`, the lowest first; None for other words."""
-    if not isinstance(word.type, IntegerType) or not isinstance(word.owner, arith.OrIOp):
+    width = _WORDS.get(word.type)
+    if width is None or not isinstance(word.owner, arith.OrIOp):
         return None
     found: dict[int, SSAValue] = {}
     waiting = [word]
@@ -107,13 +110,13 @@ def _bytes_of(word: SSAValue) -> Sequence[SSAValue] | None:
         if not isinstance(owner, arith.ExtUIOp) or owner.input.type != i8 or shift is None or shift in found:
             return None
         found[shift] = owner.input
-    shifts = range(0, word.type.width.data, _BITS)
+    shifts = range(0, width, _BITS)
     return [found[shift] for shift in shifts] if sorted(found) == list(shifts) else None
 
 
 def _byte_taken(op: arith.TruncIOp) -> tuple[SSAValue, int] | None:
     """The word and the number of its byte that an op gives."""
-    if not isinstance(op.result.type, IntegerType) or op.result.type.width.data != _BITS:
+    if op.result.type not in _INT8:
         return None
     owner = op.input.owner
     if not isinstance(owner, arith.ShRSIOp):

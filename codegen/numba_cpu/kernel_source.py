@@ -221,8 +221,8 @@ def writes_rows_of_bytes(op: TileForEachOp) -> bool:
     return True
 
 
-def _steps(op: LoadOp | StoreOp, index: SSAValue) -> list[SSAValue | int]:
-    """The distances in memory that an index counts."""
+def _steps(op: LoadOp | StoreOp, index: SSAValue) -> list[int | None]:
+    """The distances in memory that an index counts; None for one that is not known."""
     pairs = zip(op.indices, stride_values(op), strict=True)
     steps = [literal(step) if isinstance(step, SSAValue) else step for own, step in pairs if own is index]
     return [step for step in steps if step != 0]
