@@ -51,7 +51,7 @@ from mlirt.runtime.engine_interface import EngineLike
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Feeds = Mapping[str, Array]
-_PROGRAM = Path(__file__).parent / "c_library_run.c"
+PROGRAM = Path(__file__).parent / "c_library_run.c"
 _PROCESSES = 15
 
 
@@ -142,9 +142,9 @@ def measure(case: Case, folder: Path, threads: int) -> tuple[str, bool]:
     library = mlirt.export_c(engine, folder)
     program = folder / "run"
     linking = [f"-I{folder}", f"-L{folder}", "-lnet", "-Wl,-rpath,$ORIGIN"]
-    subprocess.run(["cc", "-O2", str(_PROGRAM), "-o", str(program), *linking], check=True)
+    subprocess.run(["cc", "-O2", str(PROGRAM), "-o", str(program), *linking], check=True)
     is_same = all(_same_bits(engine, feeds, program, threads) for feeds in case.runs)
-    command = _command(engine, case.runs[0], program, threads)
+    command = run_command(engine, case.runs[0], program, threads)
     times = [_timed(command, folder) for _ in range(_PROCESSES)]
     start = min(total for total, _ in times)
     create, first, after = (min(parts[k] for _, parts in times) for k in range(3))
@@ -152,12 +152,12 @@ def measure(case: Case, folder: Path, threads: int) -> tuple[str, bool]:
     weights = sum(array.nbytes for array in engine.plan.weights.values())
     besides = library.stat().st_size - weights
     shortest = min(case.runs, key=lambda feeds: sum(array.size for array in feeds.values()))
-    leaks = _leaks(_command(engine, shortest, program, threads), folder)
+    leaks = _leaks(run_command(engine, shortest, program, threads), folder)
     row = f"{case.name:9} {'same' if is_same else 'DIFFER':6} {start:6.1f} {create:7.2f} {first:7.2f} {after:7.2f}"
     return f"{row} {besides:9} {weights:11} {leaks}", is_same and leaks in ("none", "no valgrind")
 
 
-def _command(engine: EngineLike, feeds: Feeds, program: Path, threads: int) -> list[str]:
+def run_command(engine: EngineLike, feeds: Feeds, program: Path, threads: int) -> list[str]:
     found = [str(program), str(threads)]
     for number, tensor in enumerate(engine.inputs):
         (program.parent / f"input_{number}.bin").write_bytes(feeds[tensor.name].tobytes())
@@ -166,7 +166,7 @@ def _command(engine: EngineLike, feeds: Feeds, program: Path, threads: int) -> l
 
 
 def _same_bits(engine: EngineLike, feeds: Feeds, program: Path, threads: int) -> bool:
-    subprocess.run(_command(engine, feeds, program, threads), cwd=program.parent, check=True, capture_output=True)
+    subprocess.run(run_command(engine, feeds, program, threads), cwd=program.parent, check=True, capture_output=True)
     expected = engine.run(feeds)
     found = [(program.parent / f"output_{number}.bin").read_bytes() for number in range(len(expected))]
     return found == [array.tobytes() for array in expected.values()]

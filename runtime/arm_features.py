@@ -6,11 +6,11 @@ import sys
 _HWCAP, _HWCAP2 = 16, 26
 # prctl(PR_SVE_GET_VL), whose result has the bytes of a register of SVE in its lower 16 bits, and flags.
 _SVE_GET_VL, _LENGTH = 51, 0xFFFF
-_LINUX = {
+LINUX_BITS = {
     _HWCAP: {1: "neon", 8: "lse", 10: "fullfp16", 12: "rdm", 20: "dotprod", 22: "sve", 23: "fp16fml"},
     _HWCAP2: {1: "sve2", 13: "i8mm", 14: "bf16"},
 }
-"""Bits of the words of Linux's auxiliary vector, by LLVM's names."""
+"""Bits of the words of Linux's auxiliary vector, with LLVM's names."""
 _MACOS = {
     **{"lse": "LSE", "fullfp16": "FP16", "fp16fml": "FHM", "rdm": "RDM", "dotprod": "DotProd"},
     **{"i8mm": "I8MM", "bf16": "BF16"},
@@ -26,7 +26,7 @@ def arm_features() -> frozenset[str]:
     if sys.platform == "linux":
         ask = ctypes.CDLL(None).getauxval
         ask.restype, ask.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
-        return features_of_words({word: int(ask(word)) for word in _LINUX}, _sve_bits())
+        return features_of_words({word: int(ask(word)) for word in LINUX_BITS}, _sve_bits())
     if sys.platform == "darwin":
         return frozenset({"neon", *(name for name, asked in MACOS_NAMES.items() if _sysctl(asked))})
     return frozenset({"neon"})
@@ -34,7 +34,7 @@ def arm_features() -> frozenset[str]:
 
 def features_of_words(words: dict[int, int], sve_bits: int = 0) -> frozenset[str]:
     """The features that the words AT_HWCAP (16) and AT_HWCAP2 (26) tell of, with the width of SVE's registers."""
-    found = {name for word, bits in _LINUX.items() for bit, name in bits.items() if words[word] >> bit & 1}
+    found = {name for word, bits in LINUX_BITS.items() for bit, name in bits.items() if words[word] >> bit & 1}
     return frozenset(found | {f"sve{sve_bits}"} if "sve" in found else found)
 
 

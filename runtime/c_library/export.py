@@ -29,7 +29,7 @@ def export_c(engine: EngineLike | Plan | Path | str, folder: str | os.PathLike[s
 
     Functions of the library begin with the name. A plan for CUDA devices becomes one for the processor of the C
     compiler, under Linux. Raises `UnsupportedError` where the plan has plugins or calls of libraries, or, for
-    processors, is not for x86-64 (or, under macOS, Arm's), or where no C compiler for its system is found;
+    processors, is for Arm's under Windows, or where no C compiler for its system and processor is found;
     `InvalidInputError` for a name or a folder that makes no sense.
     """
     plan = _plan_of(engine)

@@ -1,6 +1,7 @@
 """Where processors say which instructions they have. x86-64: the leaf of CPUID, its register, and the bit."""
 
-from mlirt.runtime.arm_features import MACOS_NAMES
+from mlirt.runtime.arm_features import LINUX_BITS, MACOS_NAMES
+from mlirt.systems import DARWIN, LINUX
 
 _EAX, _EBX, _ECX, _EDX = range(4)
 
@@ -52,5 +53,12 @@ FEATURES = {
 }
 """By LLVM's name of a feature."""
 
-ARM_FEATURES = {"neon": "", **MACOS_NAMES}
-"""What macOS is asked for; nothing for what all have."""
+_SVE_WIDTH = "sve256"
+_WORDS = {name: (word, 0, 0, bit, "") for word, bits in LINUX_BITS.items() for bit, name in bits.items()}
+ARM_FEATURES = {
+    DARWIN: {name: (0, 0, 0, 0, asked) for name, asked in {"neon": "", **MACOS_NAMES}.items()},
+    LINUX: {**_WORDS, _SVE_WIDTH: (0, 0, int(_SVE_WIDTH.removeprefix("sve")), 0, "")},
+}
+"""By the system: a word of Linux's auxiliary vector and the bit, or the width of a register of SVE in bits; what macOS
+is asked for, which is nothing for what all have.
+"""

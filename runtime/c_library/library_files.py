@@ -110,9 +110,10 @@ class LibraryFiles(ABC):
 
     def _join(self, command: Sequence[str], objects: Sequence[str]) -> list[Path]:
         """One object for programs that are linked without shared libraries; none where there is no objcopy."""
-        if shutil.which("objcopy") is None:
+        objcopy = run([*command, "-print-prog-name=objcopy"], self.folder).strip()
+        if shutil.which(objcopy) is None:
             return []
         joined = f"{self.name}.o"
         run([*command, "-r", "-nostdlib", "-o", "joined.o", *objects], self.folder)
-        run(["objcopy", "--wildcard", f"--keep-global-symbol={self.name}_*", "joined.o", joined], self.folder)
+        run([objcopy, "--wildcard", f"--keep-global-symbol={self.name}_*", "joined.o", joined], self.folder)
         return [self.folder / joined]

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlirt.errors import PlanError, UnsupportedError
 from mlirt.runtime.c_library.c_text import literal
 from mlirt.runtime.c_library.library_files import LibraryFiles
-from mlirt.runtime.c_library.system_files import SYSTEM_FILES, image_source
+from mlirt.runtime.c_library.system_files import image_source, system_files
 from mlirt.runtime.c_library.tables import Tables, features_without_test
 from mlirt.runtime.c_library.toolchain import compiler
 from mlirt.runtime.code_image import make_image
@@ -24,10 +24,9 @@ from mlirt.systems import architecture_of, system_of
 def refuse_processor(manifest: Manifest) -> None:
     """Raise UnsupportedError where the plan has what C libraries lack."""
     triple = manifest.target.triple
-    files = SYSTEM_FILES.get(system_of(triple))
     fault = ""
-    if files is None or architecture_of(triple) not in files.architectures:
-        fault = f"the plan is for {triple}: C libraries are for x86-64 processors, and Arm's under macOS, so far"
+    if system_files(system_of(triple), architecture_of(triple)) is None:
+        fault = f"the plan is for {triple}: C libraries are for x86-64 processors, and Arm's but for Windows, so far"
     elif manifest.hosted:
         names = sorted({manifest.kernels[manifest.launches[i].kernel].symbol for i in manifest.hosted})
         fault = f"the plugins {', '.join(names)[:200]} are functions of Python, which a C library cannot call"
@@ -48,7 +47,9 @@ class ProcessorFiles(LibraryFiles):
     def __init__(self, plan: Plan, name: str, folder: Path) -> None:
         triple = plan.manifest.target.triple
         self._architecture, self._system = architecture_of(triple), system_of(triple)
-        super().__init__(plan, name, folder, SYSTEM_FILES[self._system])
+        files = system_files(self._system, self._architecture)
+        assert files is not None
+        super().__init__(plan, name, folder, files)
 
     def command(self) -> list[str]:
         """One for the plan's architecture and system."""
@@ -97,7 +98,7 @@ class ProcessorFiles(LibraryFiles):
         defined, strong, undefined = set[str](), set[str](), set[str]()
         for number, section in enumerate(sorted(needed)):
             code = memoryview(self.plan.sections[section])
-            symbols = read_symbols(read_object(code, section, "x86_64"))
+            symbols = read_symbols(read_object(code, section, self._architecture))
             if clash := sorted(strong & symbols.strong):
                 raise UnsupportedError(f"two objects of the plan define {clash[0][:80]!r}; rebuild it")
             for symbol in sorted(needed[section] - symbols.strong - symbols.weak):

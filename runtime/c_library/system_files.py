@@ -90,10 +90,22 @@ SYSTEM_FILES: dict[str, SystemFiles] = {
     ),
 }
 
+_WEIGHTS_ELSEWHERE = '.section .rodata.weights, "a", %progbits'
+"""Of processors whose linkers have no section for what lies far away."""
+_ARM_FILES = replace(SYSTEM_FILES[LINUX], weights=_WEIGHTS_ELSEWHERE, max_weights=_NEAR, architectures=("aarch64",))
+
+
+def system_files(system: str, architecture: str) -> SystemFiles | None:
+    """Those of a library for processors; None where there are none."""
+    files = SYSTEM_FILES.get(system)
+    files = _ARM_FILES if (system, architecture) == (LINUX, "aarch64") else files
+    return files if files is not None and architecture in files.architectures else None
+
+
 CUDA_FILES = replace(SYSTEM_FILES[LINUX], libraries=("-ldl", "-lpthread"), architectures=())
 """Of a library for CUDA devices, whose host may be any processor under Linux: this is for x86-64."""
-CUDA_FILES_ELSEWHERE = replace(CUDA_FILES, weights='.section .rodata.weights, "a", %progbits', max_weights=_NEAR)
-"""For other processors, which have no section for what lies far away."""
+CUDA_FILES_ELSEWHERE = replace(CUDA_FILES, weights=_WEIGHTS_ELSEWHERE, max_weights=_NEAR)
+"""For other processors."""
 
 
 def weights_source(files: SystemFiles, name: str, align: int) -> str:

@@ -16,7 +16,7 @@ from mlirt.runtime.launch_words import bits_of
 from mlirt.runtime.manifest import BufferArgument, FloatArgument, IntArgument, Manifest, MapArgument, Tensor
 from mlirt.runtime.plan_formulas import PlanFormulas
 from mlirt.runtime.program import certain
-from mlirt.systems import architecture_of
+from mlirt.systems import architecture_of, system_of
 
 _LINE = 8  # words of a line of the cache, on which parameters begin
 _BORDER_HEAD, _BORDER_WORDS = 3, 7
@@ -271,10 +271,8 @@ class Tables:
 
     def _add_features(self) -> None:
         names = [name.removeprefix("+") for name in self._manifest.target.features if not name.startswith("-")]
-        if architecture_of(self._manifest.target.triple) == "aarch64":
-            rows = [record(literal(name), 0, 0, 0, 0, literal(ARM_FEATURES[name])) for name in names]
-        else:
-            rows = [record(literal(name), *FEATURES[name], literal("")) for name in names]
+        known = _features_with_test(self._manifest)
+        rows = [record(literal(name), *known[name][:-1], literal(known[name][-1])) for name in names]
         self._array("feature ", "features", rows, "feature_count")
         self._fields["needs_matrix_unit"] = str(int(_MATRIX_UNIT in names))
 
@@ -334,9 +332,17 @@ def first_value(state: str) -> str:
     return f"\0state {state}"
 
 
+def _features_with_test(manifest: Manifest) -> Mapping[str, tuple[int, int, int, int, str]]:
+    """The numbers and the text of the test for each feature, as C has them."""
+    triple = manifest.target.triple
+    if architecture_of(triple) == "aarch64":
+        return ARM_FEATURES.get(system_of(triple), {})
+    return {name: (*numbers, "") for name, numbers in FEATURES.items()}
+
+
 def features_without_test(manifest: Manifest) -> Iterator[str]:
     """Features of the target that no table has."""
-    known = ARM_FEATURES if architecture_of(manifest.target.triple) == "aarch64" else FEATURES
+    known = _features_with_test(manifest)
     for name in manifest.target.features:
         if not name.startswith("-") and name.removeprefix("+") not in known:
             yield name

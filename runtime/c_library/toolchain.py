@@ -13,8 +13,8 @@ from mlirt.errors import UnsupportedError
 from mlirt.systems import LINUX, WINDOWS, architecture_of, system_of
 
 _COMPILERS = ("cc", "gcc", "clang")
-_OF_SYSTEMS = {WINDOWS: ("x86_64-w64-mingw32-gcc",)}
-"""Those that are not this system's, which come first."""
+_OF_TARGETS = {(WINDOWS, "x86_64"): ("x86_64-w64-mingw32-gcc",), (LINUX, "aarch64"): ("aarch64-linux-gnu-gcc",)}
+"""Those for another system or processor, which come first."""
 _SHOWN = 300  # characters of what a tool says
 
 
@@ -23,7 +23,7 @@ def compiler(architecture: str | None, system: str = LINUX) -> list[str]:
     UnsupportedError where there is none.
     """
     named = shlex.split(os.environ.get("CC", ""))
-    usual = _OF_SYSTEMS.get(system, ()) + _COMPILERS
+    usual = _OF_TARGETS.get((system, architecture or ""), ()) + _COMPILERS
     found = named or [name for name in usual if shutil.which(name)][:1]
     if not found or shutil.which(found[0]) is None:
         which = named[0] if named else f"none of {', '.join(usual)}"

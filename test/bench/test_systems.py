@@ -102,6 +102,7 @@ def test_the_compiler_is_for_the_system_of_the_plan(monkeypatch: pytest.MonkeyPa
         ("arm64-apple-darwin23.1.0", "aarch64", DARWIN),
         ("x86_64-apple-macosx11.0.0", "x86_64", DARWIN),
         ("x86_64-linux-gnu", "x86_64", LINUX),
+        ("aarch64-linux-gnu", "aarch64", LINUX),
         ("x86_64-pc-linux-gnu", "x86_64", LINUX),
     ]:
         said[:] = [machine]

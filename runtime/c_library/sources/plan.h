@@ -114,7 +114,8 @@ typedef struct {
   int32_t buffer, offset, bytes;
 } place;
 
-/* A feature of processors. x86-64: a leaf of CPUID, a register of it, and the bit; Arm: what macOS is asked for, or "". */
+/* A feature of processors. x86-64: a leaf of CPUID, a register of it, and the bit. Arm under Linux: a word of the auxiliary
+   vector and the bit, or, as `which`, the bits of a register of SVE; under macOS what is asked for, or "". */
 typedef struct {
   const char *name;
   uint32_t leaf, subleaf, which, bit;

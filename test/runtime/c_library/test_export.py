@@ -292,7 +292,7 @@ def test_a_feature_that_nothing_looks_for(tmp_path: Path, dynamic: CProgram) -> 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"triple": "aarch64-unknown-linux-gnu"}, "the plan is for aarch64-unknown-linux-gnu"),
+        ({"triple": "aarch64-unknown-linux-gnu", "features": ("sve512",)}, "the processor features sve512 is known"),
         ({"triple": "aarch64-pc-windows-msvc-elf"}, "the plan is for aarch64-pc-windows-msvc-elf"),
         ({"triple": "x86_64-unknown-freebsd"}, "the plan is for x86_64-unknown-freebsd"),
         ({"triple": "x86_64-apple-macosx11.0.0-elf"}, "is for .*, the plan for x86_64 under darwin"),

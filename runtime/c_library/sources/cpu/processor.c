@@ -10,6 +10,8 @@
 #include <sys/sysctl.h>
 #endif
 #ifdef __linux__
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -56,12 +58,23 @@ static int has(const feature *f) {
   size_t size = sizeof value;
   return !*f->asked || (sysctlbyname(f->asked, &value, &size, NULL, 0) == 0 && value);
 }
+#elif defined(__aarch64__) && defined(__linux__)
+/* prctl(PR_SVE_GET_VL): bytes of a register, as threads of this process have it, and flags. */
+enum { SVE_GET_VL = 51, SVE_LENGTH = 0xffff };
+
+static int has(const feature *f) {
+  if (f->which) {
+    int found = prctl(SVE_GET_VL, 0, 0, 0, 0);
+    return found > 0 && 8 * (uint32_t)(found & SVE_LENGTH) == f->which;
+  }
+  return getauxval(f->leaf) >> f->bit & 1;
+}
 #else
 #error "there is no test for the features of this processor"
 #endif
 
 static int allows_matrix_unit(void) {
-#ifdef __linux__
+#if defined(__linux__) && defined(__x86_64__)
   return syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_REGISTERS) == 0;
 #else
   return 0;
