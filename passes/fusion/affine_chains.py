@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class AffineChain:
     """`total(source * scale + shift)`: scale and shift are of float64, and have the rank of the source's result.
 
-    `ops` lie between, the last one first; nobody else reads them or the source.
+    `ops` lie between, the last one first; nobody else reads them or the source, unless it is asked for `shared`.
     """
 
     total: ReduceOp
@@ -33,7 +33,9 @@ class AffineChain:
     shift: Array
 
     @staticmethod
-    def before(total: ReduceOp, kinds: Sequence[type[Operation]], ctx: Context) -> AffineChain | None:
+    def before(
+        total: ReduceOp, kinds: Sequence[type[Operation]], ctx: Context, *, shared: bool = False
+    ) -> AffineChain | None:
         """The one that ends in `total`; None where it does not begin with a layer of `kinds`."""
         import numpy as np
 
@@ -41,7 +43,7 @@ class AffineChain:
         one = np.ones([1] * rank(value.type))
         scale, shift = one, one * 0
         ops: list[Operation] = []
-        while _is_alone(value, total):
+        while shared or _is_alone(value, total):
             owner = value.owner
             if isinstance(owner, tuple(kinds)):
                 return AffineChain(total, owner, tuple(ops), scale, shift)

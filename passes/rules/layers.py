@@ -94,6 +94,12 @@ class Layer(Pattern):
         return False
 
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
+        for one in search.values_of(value):
+            if self._match_value(one, search, then):
+                return True
+        return False
+
+    def _match_value(self, value: SSAValue, search: Search, then: Then) -> bool:
         owner = value.owner
         if (
             not isinstance(owner, Operation)
@@ -102,7 +108,7 @@ class Layer(Pattern):
         ):
             search.misses(self.absent)
             return search.mismatch(lambda: f"{named(owner)} stands where {self.described()} is looked for")
-        if owner.parent is search.block:
+        if search.holds(owner):
             return self.match_op(owner, search, then)
         return search.require(
             False, lambda: f"{name_of(owner)} is in another block", lambda: self.match_op(owner, search, then)

@@ -106,6 +106,11 @@ def value(name: str = "", *, element: object = None, rank: object = None) -> Val
     return Value(name, element=asked[0], rank=asked[1])
 
 
+def constant_among(values: Sequence[SSAValue]) -> SSAValue:
+    """Of equal values one that is a constant, else the first."""
+    return next((one for one in values if isinstance(one.owner, ConstantOp)), values[0])
+
+
 @dataclass(frozen=True, eq=False)
 class Constant(Pattern):
     """A constant, whose array (NumPy) fulfils a condition."""
@@ -116,6 +121,7 @@ class Constant(Pattern):
         return type(value.owner) is ConstantOp
 
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
+        value = constant_among(search.values_of(value))
         if not isinstance(value.owner, ConstantOp):
             return search.mismatch(lambda: f"{named(value.owner)} stands where a constant is looked for")
         holds = self.asked is None or self.asked.test(array_of(value, search.ctx))
@@ -145,6 +151,7 @@ class Number(Pattern):
         return type(value.owner) is ConstantOp
 
     def match(self, value: SSAValue, search: Search, then: Then) -> bool:
+        value = constant_among(search.values_of(value))
         if not isinstance(value.owner, ConstantOp):
             return search.mismatch(lambda: f"{named(value.owner)} stands where a number is looked for")
         found = self._number(value, search)

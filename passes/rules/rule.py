@@ -105,7 +105,7 @@ class Rule:
         """What errors call it: its name, else its pattern."""
         return self.name or f"of {' or '.join(root.described() for root in self.roots)}"
 
-    def result(self, m: Match, pass_: ModulePass) -> Outcome:
+    def result(self, m: Match, pass_: ModulePass | None) -> Outcome:
         """What takes the root's place, or why nothing does."""
         if isinstance(self.rewrite, NewLayer):
             return self.rewrite.build(m)
@@ -113,7 +113,7 @@ class Rule:
             return m[self.rewrite.name]
         return self.rewrite(*[self._argument(name, m, pass_) for name in self._parameters])
 
-    def _argument(self, name: str, m: Match, pass_: ModulePass) -> Any:
+    def _argument(self, name: str, m: Match, pass_: ModulePass | None) -> Any:
         if name in _GIVEN:
             return pass_ if name == "self" else m if name == "m" else m.ctx
         return m.captured(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from xdsl.context import Context
@@ -46,12 +46,25 @@ class Search:
         self._missing = ""
         self._ways = 0
 
+    def values_of(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The values that stand for one of the operands: itself, and in an e-graph all that are equal to it."""
+        return (value,)
+
+    def are_equal(self, one: Captured, other: Captured) -> bool:
+        """Whether two values that are not the same are known to be equal."""
+        return False
+
+    def holds(self, op: Operation) -> bool:
+        """Whether an op may be part of what matches."""
+        return op.parent is self.block
+
     def bind(self, name: str, found: Captured, then: Then) -> bool:
         """Go on with `name` standing for `found`; a name that stands for something else already matches nothing."""
         if not name:
             return then()
         if name in self.bound:
-            return then() if self.bound[name] == found else self.mismatch(lambda: f"{name} stands for two things")
+            is_same = self.bound[name] == found or self.are_equal(self.bound[name], found)
+            return then() if is_same else self.mismatch(lambda: f"{name} stands for two things")
         self.bound[name] = found
         if then():
             return True

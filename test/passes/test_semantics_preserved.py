@@ -31,7 +31,7 @@ from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
 CLEANUP = "canonicalize,fold-constants,propagate-shapes,simplify-shuffles,fold-constants"
 LAYERS = (
     "fold-scale-into-convolution,fuse-padding-convolution,fold-pooling-into-convolution,move-sums-before-products,"
-    "fuse-sibling-convolutions{min-work=1},canonicalize,cse,dce"
+    "simplify-algebra,fuse-sibling-convolutions{min-work=1},canonicalize,cse,dce"
 )
 FUSION = (
     "convert-trt-to-fused,eliminate-dead-layers,sink-views,fold-joined-slices,fuse-pointwise,"
