@@ -28,6 +28,7 @@ from mlirt.builder.profiles import read_profiles
 from mlirt.builder.tactics.selection import Tuning, is_ample, select_tactics, tactics_of
 from mlirt.counted_warnings import warnings_so_far
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fast_math import DEFAULT
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.features import features_of
 from mlirt.dialects.pass_plugins import active
@@ -80,12 +81,15 @@ class BuildOptions:
     """The compiler's own, or a changed one."""
     state: Sequence[KeptState] = ()
     """Inputs that are outputs of the run before."""
+    fast_math: Sequence[str] = DEFAULT
+    """Which rewritings that change results are permitted."""
 
     @staticmethod
     def of(config: BuildConfig, **more: Any) -> BuildOptions:
         """What a configuration says of the build of a network, and `more` that it does not know."""
         given: dict[str, Any] = {
             "precision": config.precision,
+            "fast_math": config.fast_math,
             "progress": config.progress,
             "dump_phases": None if config.dump_phases is None else Path(config.dump_phases),
             "refittable": config.refittable,
@@ -161,9 +165,12 @@ def _new_plan(module: ModuleOp, ctx: RtContext, target: str, options: BuildOptio
     if options.refittable:
         sources = sorted(options.tuning.sources)
         how: dict[str, object] = {"precision": options.precision, "sources": sources, "tactics": tactics}
+        how["fast_math"] = list(options.fast_math)
         if options.first is not None:
             how["first"] = options.first
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "build": how}
+    if tuple(options.fast_math) != DEFAULT:
+        manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), "fast_math": options.fast_math}
     if options.pipeline.edits or active():
         used = pipeline_record(options.pipeline, _pipeline_options(machine, options))
         manifest["info"] = {**cast("Mapping[str, object]", manifest.get("info", {})), PIPELINE: used}
@@ -218,7 +225,7 @@ def _pipeline_options(machine: Target, options: BuildOptions) -> PipelineOptions
     chosen = PipelineOptions(
         machine.kind,
         options.precision,
-        TargetMachine.of(machine, options.tuning.sources),
+        replace(TargetMachine.of(machine, options.tuning.sources), fast_math=options.fast_math),
         dump_folder=options.dump_phases,
         frees_weights=options.frees_weights,
     )

@@ -16,6 +16,7 @@ from mlirt.builder.kept_state import copied_state
 from mlirt.builder.pipeline_record import recorded_pipeline
 from mlirt.builder.tactics.selection import Tuning
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.fast_math import DEFAULT, read_rights
 from mlirt.dialects.locations import name_of
 from mlirt.dialects.pass_plugins import with_plugins
 from mlirt.dialects.quantization_scales import scaled_layers, wrong_scale
@@ -173,6 +174,7 @@ class KeptNetwork:
             first=how.get("first"),
             refittable=True,
             pipeline=pipeline,
+            fast_math=read_rights(how.get("fast_math", DEFAULT)),
         )
         made = build_plan(self.module, self.ctx, old.target.kind, options)
         kept = {key: value for key, value in self._plan.manifest_json.items() if key == "profiles"}

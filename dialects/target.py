@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
-from mlirt.dialects.cpu_device import CpuDevice
-from mlirt.dialects.device_files import cpu_device, gpu_device
-from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.dialects.fast_math import DEFAULT
+
+if TYPE_CHECKING:
+    from mlirt.dialects.cpu_device import CpuDevice
+    from mlirt.dialects.gpu_device import GpuDevice
 
 TargetKind: TypeAlias = Literal["cpu", "cuda", "reference"]
 
@@ -45,7 +48,8 @@ class Target:
     @property
     def gpu(self) -> GpuDevice:
         """The GPU that kernels are chosen for; raises `InvalidInputError` where the device is none."""
-        from mlirt.dialects.gpu_architectures import gpu_architecture  # rt-opt starts without it
+        from mlirt.dialects.device_files import gpu_device  # rt-opt starts without them
+        from mlirt.dialects.gpu_architectures import gpu_architecture
 
         return gpu_device(self.device or gpu_architecture(self.arch or HOPPER).device)
 
@@ -58,6 +62,8 @@ class Target:
     @property
     def cpu(self) -> CpuDevice:
         """The processors that kernels are chosen for; raises `InvalidInputError` where the device is a GPU."""
+        from mlirt.dialects.device_files import cpu_device
+
         return cpu_device(self.device or self._usual_cpu)
 
     @property
@@ -68,3 +74,41 @@ class Target:
     def described(self) -> str:
         """In words what estimates were made for."""
         return str(self.gpu if self.kind == "cuda" else self.cpu)
+
+
+@dataclass(frozen=True)
+class TargetMachine:
+    """What kernels are chosen for, besides the kind of target."""
+
+    vector_bits: int = 512
+    """The width of the vectors that kernels for the CPU are written with."""
+    threads: int = 2
+    """How many workers the tasks of a CPU are cut for; any number can run them."""
+    arch: str = "sm_90a"
+    """The architecture of the GPU."""
+    features: Sequence[str] = ()
+    """What the processor has that only some kernels are made for, beyond what its vectors imply."""
+    device: str = ""
+    """What estimates are made for, as `read_device` takes it; empty for the usual device of the architecture."""
+    fast_math: Sequence[str] = DEFAULT
+    """Which rewritings that change results are permitted, as `read_rights` gives them."""
+
+    @classmethod
+    def of(cls, target: Target, features: Collection[str] = ()) -> Self:
+        """That of a target, with more features."""
+        having = sorted({*target.special, *features})
+        return cls(target.vector_bits, target.threads, target.arch or "sm_90a", having, target.device)
+
+    @classmethod
+    def for_device(cls, target: str, device: str | None) -> Self:
+        """The usual machine with a device: its vectors or its architecture; raises `InvalidInputError` for one that is
+        not of this target.
+        """
+        if not device:
+            return cls()
+        from mlirt.dialects.device_files import cpu_device, gpu_device
+
+        if target == "cpu":
+            found = cpu_device(device)
+            return cls(found.vector_bits, features=sorted(found.special), device=device)
+        return cls(arch=gpu_device(device).arch, device=device)

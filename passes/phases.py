@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
 
-from mlirt.dialects.device_files import cpu_device, gpu_device
-from mlirt.dialects.target import Target
+from mlirt.dialects.target import TargetMachine
 from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
 
@@ -17,7 +15,8 @@ from mlirt.passes import registry
 class Step:
     """One pass at its place.
 
-    `target`, `precision` and `without` restrict it to one target, to precisions that permit one, to those that do not.
+    `target`, `precision` and `without` restrict it to one target, to precisions that permit one, to those that do not;
+    `right` to builds whose fast math grants it.
     """
 
     spec: str
@@ -25,6 +24,7 @@ class Step:
     target: str | None = None
     precision: str | None = None
     without: str | None = None
+    right: str | None = None
 
     @property
     def pass_name(self) -> str:
@@ -99,13 +99,31 @@ PHASES = (
             Step("fold-constants", "what moved in front of a constant is computed too"),
             Step("fold-requirements", "conditions that are ever known when the engine is built are known by now"),
             Step("dce", "an unused layer must not count as the second reader of another one"),
-            Step("move-scale-before-bias", "products too take a scale into their weights, but only their own"),
             Step(
-                "fold-scale-into-convolution", "batch normalization becomes weights while convolutions are still layers"
+                "move-scale-before-bias",
+                "products too take a scale into their weights, but only their own",
+                right="reassociate",
+            ),
+            Step(
+                "fold-scale-into-convolution",
+                "batch normalization becomes weights while convolutions are still layers",
+                right="reassociate",
             ),
             Step("fuse-padding-convolution", "explicit zero padding becomes the convolution's own"),
-            Step("fold-pooling-into-convolution", "means of results are results of larger windows, scales and all"),
-            Step("move-sums-before-products", "scales and paddings are in the weights, whose columns are added"),
+            Step(
+                "fold-pooling-into-convolution",
+                "means of results are results of larger windows, scales and all",
+                right="reassociate",
+            ),
+            Step(
+                "move-sums-before-products",
+                "scales and paddings are in the weights, whose columns are added",
+                right="reassociate",
+            ),
+            Step(
+                "simplify-algebra{fast_math={fast_math} target={target}{device}}",
+                "weights have all that is moved into them anyway, and layers still have their own names",
+            ),
             Step("fuse-sibling-convolutions", "convolutions of one input become one, before each grows an epilogue"),
             Step("convert-patches-to-product", "weights have all factors; moves may meet other moves", "cuda"),
             Step("canonicalize", "moved and folded layers leave new identities"),
@@ -142,7 +160,7 @@ PHASES = (
             Step("use-unsigned-activations", "the int8 dot products of CPUs (VNNI) take uint8 times int8", "cpu"),
             Step("fold-constants{scales=true}", "scales and weights that no int8 layer took are numbers", "cpu"),
             Step("fold-constants{scales=true packed=true}", "scales that no int8 layer took are numbers", "cuda"),
-            Step("fold-scale-into-convolution", "int8 layers take batch normalization too"),
+            Step("fold-scale-into-convolution", "int8 layers take batch normalization too", right="reassociate"),
             Step("cse", "equal multipliers and zero points are shared"),
             Step("dce", "dead code elimination of conversions"),
         ),
@@ -405,40 +423,6 @@ def find_phase(name: str) -> Phase:
     raise InvalidInputError(f"there is no phase {name!r}: expected one of {', '.join(phase_names())}{close}")
 
 
-@dataclass(frozen=True)
-class TargetMachine:
-    """What kernels are chosen for, besides the kind of target."""
-
-    vector_bits: int = 512
-    """The width of the vectors that kernels for the CPU are written with."""
-    threads: int = 2
-    """How many workers the tasks of a CPU are cut for; any number can run them."""
-    arch: str = "sm_90a"
-    """The architecture of the GPU."""
-    features: Sequence[str] = ()
-    """What the processor has that only some kernels are made for, beyond what its vectors imply."""
-    device: str = ""
-    """What estimates are made for, as `read_device` takes it; empty for the usual device of the architecture."""
-
-    @classmethod
-    def of(cls, target: Target, features: Collection[str] = ()) -> Self:
-        """That of a target, with more features."""
-        having = sorted({*target.special, *features})
-        return cls(target.vector_bits, target.threads, target.arch or "sm_90a", having, target.device)
-
-    @classmethod
-    def for_device(cls, target: str, device: str | None) -> Self:
-        """The usual machine with a device: its vectors or its architecture; raises `InvalidInputError` for one that is
-        not of this target.
-        """
-        if not device:
-            return cls()
-        if target == "cpu":
-            found = cpu_device(device)
-            return cls(found.vector_bits, features=sorted(found.special), device=device)
-        return cls(arch=gpu_device(device).arch, device=device)
-
-
 def specs_of(
     phase: Phase, target: str, precision: str = "fp32", machine: TargetMachine = TargetMachine()
 ) -> tuple[str, ...]:
@@ -451,6 +435,7 @@ def specs_of(
     having = f" features={','.join(given)}" if given else ""
     values["machine"] = f" arch={machine.arch}{having}" if target == "cuda" else having
     values["device"] = f" device={_quoted(machine.device)}" if machine.device else ""
+    values["fast_math"] = ",".join(machine.fast_math) or "none"
     values["on_device"] = f"{{device={_quoted(machine.device)}}}" if machine.device else ""
     chosen = [
         _filled(step.spec, values)
@@ -458,6 +443,7 @@ def specs_of(
         if step.target in (None, target)
         and (step.precision is None or step.precision in precision.split("+"))
         and step.without not in precision.split("+")
+        and (step.right is None or step.right in machine.fast_math)
         and registry.exists(step.pass_name)
     ]
     return (*chosen, f"verify-legality{{phase={phase.name}}}")

@@ -39,6 +39,7 @@ _SAME: Mapping[str, str] = {
     "markDebug": "debug",
     "weights": "weights",
     "first": "from_phase",
+    "fastMath": "fast_math",
     "pipeline_edit": "pipeline",
 }
 """Flags that say what a setting says, by its name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -106,6 +107,15 @@ def pass_plugins(arguments: argparse.Namespace, warn: Callable[[str], None]) -> 
         yield
 
 
+def _has_equations(plugin: PassPlugin) -> bool:
+    """Asked only where the file itself has imported what equations are."""
+    if "mlirt.passes.rules.equality" not in sys.modules:
+        return False
+    from mlirt.passes.rules.equality import Equation
+
+    return any(True for _ in plugin.objects(Equation))
+
+
 def brings_something(plugin: PassPlugin) -> bool:
     """Whether a file has what a tool finds."""
     from xdsl.ir import Dialect, Operation
@@ -120,5 +130,6 @@ def brings_something(plugin: PassPlugin) -> bool:
         or any(True for _ in plugin.objects(Dialect))
         or hasattr(plugin.module, "CONVERSIONS")
         or any(True for _ in plugin.interpreters())
+        or _has_equations(plugin)
         or plugin_tactics(plugin)
     )

@@ -17,7 +17,7 @@ _FOR_BUILDING = (
     "minShapes", "optShapes", "maxShapes", "layerPrecisions", "layerOutputTypes",
     "refit", "fp16", "int8", "best", "calib", "calibData",
     "inputIOFormats", "outputIOFormats", "directIO", "checkRange", "pipeline_edit", "state", "markDebug",
-    "weights", "first", "remarks", "statistics", "remarks_output", "load_pass_plugin",
+    "weights", "first", "remarks", "statistics", "remarks_output", "load_pass_plugin", "fastMath",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TypeAlias
 
+from mlirt.dialects.fast_math import RIGHTS
 from mlirt.tools.flag_values import (
     debug_files,
     device,
@@ -183,6 +184,12 @@ def _add_layers(add: Add) -> None:
             help=f"types and formats of the {what}, one for all or one for each in order: fp16:chw,fp32:hwc+chw",
         )
     add("--directIO", action="store_true", help="fail where inputs or outputs would be reformatted")
+    add(
+        "--fastMath",
+        default="",
+        metavar="LIST",
+        help=f"rewritings that change results: none, default, all, or some of {', '.join(RIGHTS)}",
+    )
 
 
 def _add_engine(add: Add) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from mlirt.atomic_file import is_special, write_file
 from mlirt.dialects.context import RtContext
 from mlirt.dialects.diagnostics import VerificationError
 from mlirt.dialects.dominance import dominance_errors
+from mlirt.dialects.fast_math import read_rights
 from mlirt.dialects.quantization_notes import notes_in
 from mlirt.dialects.source_parser import SourceMap
 from mlirt.dialects.verification import verification_errors
@@ -224,7 +225,11 @@ class _Driver:
         return module_text(module, generic=self.arguments.print_op_generic, debuginfo=self.arguments.print_debuginfo)
 
     def _machine(self) -> TargetMachine:
-        """What kernels are chosen for: the processor that is named, else a device, else the usual machine."""
+        """What kernels are chosen for, and which fast math is granted."""
+        return replace(self._named_machine(), fast_math=read_rights(self.arguments.fast_math))
+
+    def _named_machine(self) -> TargetMachine:
+        """The processor that is named, else a device, else the usual machine."""
         arguments = self.arguments
         if not arguments.cpu:
             return TargetMachine.for_device(arguments.target, arguments.device)

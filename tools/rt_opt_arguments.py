@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.passes import ModulePass
 
+from mlirt.dialects.fast_math import RIGHTS
 from mlirt.errors import InvalidInputError
 from mlirt.passes import registry
 from mlirt.passes.options import option_infos
@@ -126,6 +127,12 @@ def _add_pipeline(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--cpu", metavar="NAME", help="the processor to make code for: host, x86-64-v3, neoverse-v1, .. (default: host)"
+    )
+    group.add_argument(
+        "--fast-math",
+        default="default",
+        metavar="LIST",
+        help=f"rewritings of the phases that change results: none, default, all, or some of {', '.join(RIGHTS)}",
     )
     group.add_argument("--pass-limit", type=natural, metavar="N", help="run the first N passes alone")
     group.add_argument(

@@ -11,6 +11,7 @@ from mlirt.builder.config import checks
 from mlirt.builder.config.machines import machine_names, machines_of
 from mlirt.builder.config.setting import setting, setting_of
 from mlirt.builder.config.values import same
+from mlirt.dialects.fast_math import DEFAULT
 from mlirt.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -149,6 +150,12 @@ class BuildConfig:
     """
     refittable: bool = field(default=False, metadata=setting(checks.flag))
     """Keep the network in the plan, so that `mlirt.refit` can give it other weights."""
+    fast_math: str | Sequence[str] = field(default=DEFAULT, metadata=setting(checks.fast_math))
+    """Which rewritings that change results are permitted, as "reassociate,finite" or a list: "reassociate" (sums and
+    products in another order), "accurate" (formulas with a smaller error), "reciprocal" (x / c as x times 1 / c),
+    "finite" (no number is infinite or not-a-number), "functions" (log(exp(x)) is x). "none" is none of them, "default"
+    the first two, "all" all (docs/fast-math.md).
+    """
     pipeline: Pipeline | None = field(default=None, metadata=setting(checks.optional(checks.pipeline), "prevents"))
     """The compiler's pipeline with changes: `mlirt.Pipeline.default().after("fuse-pointwise", "my-pass{x=1}")`, or a
     list of edits such as "without=cse". It is kept in the plan (`engine.pipeline`).

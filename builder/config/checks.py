@@ -13,6 +13,7 @@ from typing import Any, cast
 from mlirt.builder.config.machines import names_in
 from mlirt.builder.config.setting import Check
 from mlirt.builder.profiles import read_profiles
+from mlirt.dialects.fast_math import read_rights
 from mlirt.errors import InvalidInputError
 
 
@@ -83,6 +84,18 @@ def texts(check: Callable[[str], object] | None = None) -> Check:
         return cast("tuple[str, ...]", found)
 
     return checked
+
+
+def fast_math(name: str, value: Any) -> tuple[str, ...]:
+    """Rights of fast math: a list, or a text of them with commas between."""
+    given: object = value
+    words = cast("Sequence[object]", given) if isinstance(given, str | Sequence) else [None]
+    if not all(isinstance(one, str) for one in words):
+        raise InvalidInputError(f"{name}: expected rights such as 'reassociate,finite', got {given!r}")
+    try:
+        return read_rights(cast("str | Sequence[str]", given))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name}: {error}") from error
 
 
 def mapping(check: Callable[[str], object] | None = None) -> Check:

@@ -47,6 +47,7 @@ class Keywords(TypedDict, total=False):
     gpu: str | None
     system: str | None
     refittable: bool
+    fast_math: str | Sequence[str]
     pipeline: Pipeline | None
     plugins: Sequence[str | os.PathLike[str]]
     weights: str | os.PathLike[str] | None

@@ -56,6 +56,7 @@ LIVING = (
     "docs/serve.md",
     "docs/c-library.md",
     "docs/build-farms.md",
+    "docs/fast-math.md",
     "docs/research.md",
     "docs/write-a-kernel.md",
     "examples/research/README.md",
