@@ -51,7 +51,7 @@ class MachineRates:
     def of(target: str, device: str) -> MachineRates:
         """Those of a device; of a CPU those of a usual processor, as its files say nothing of memory."""
         if target == "cpu":
-            return MachineRates(launch=1.0, moved=2e4, operations=5e4, products=2e5)
+            return MachineRates(launch=4.0, moved=4e4, operations=5e4, products=2e5)
         gpu = gpu_device(device or "h200")
         lanes = gpu.processors * gpu.float_products * gpu.clock_mhz
         launch = gpu.tiles.launch / gpu.tiles.cycles_per_microsecond
