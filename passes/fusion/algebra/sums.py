@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.symbolic import Dim, numbers_of
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
-from mlirt.dialects.trt.elementwise import ElementwiseOp
+from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.fusion.affine_chains import AffineChain
@@ -92,4 +95,64 @@ def _nothing(m: EqualMatch, total: ReduceOp, mean: ReduceOp, x: SSAValue) -> Out
     return filled(m, np.zeros(1), total.output)
 
 
-EQUATIONS = (reduce_once, sum_once, sum_before_layer, sum_of_centered, sum_of_normalized)
+@equation(
+    op(ReduceOp, op(ElementwiseOp, x, y, kind=either("sum", "sub", "prod")).named("each"), kind="avg").named("total"),
+    "reassociate",
+)
+def mean_of_each(m: EqualMatch, total: ReduceOp, each: ElementwiseOp, x: SSAValue, y: SSAValue) -> Outcome:
+    """mean(x * y) = mean(x) * y, mean(x - y) = mean(x) - y, where y is the same along the axes, and not infinite."""
+    axes, lengths = integers(total.axes), dims(y.type)
+    if x.type != total.input.type or not is_float(element_of(x.type)) or any(lengths[axis] != 1 for axis in axes):
+        return None
+    if not total.keep_dims.value.data or not all(isinstance(size, int) and size > 0 for size in dims(x.type)):
+        return None
+    if each.kind.data is ElementwiseKind.PROD and not m.range(y).is_bounded:
+        m.need("finite")
+    mean = m.make_after([total], ReduceOp, x, **total.properties)
+    return m.make(ElementwiseOp, mean.output, y, kind=each.kind.data.value)
+
+
+@equation(op(ReduceOp, op(ShuffleOp, x, first_transpose=None, second_transpose=None), kind=_KINDS).named("total"))
+def reduce_before_reshape(m: EqualMatch, total: ReduceOp, x: SSAValue) -> Outcome:
+    """The sum over axes of a reshaped tensor is one over the axes that they were made from."""
+    if total.kind.data not in (ReduceKind.MAX, ReduceKind.MIN):
+        m.need("reassociate")
+    axes = axes_before(dims(x.type), dims(total.input.type), integers(total.axes))
+    if axes is None or not is_float(element_of(x.type)):
+        return None
+    smaller = m.make_after([total], ReduceOp, x, kind=total.kind.data.value, axes=axes, keep_dims=True).output
+    return m.make(ShuffleOp, smaller, reshape_dims=DimsAttr.of(dims(total.output.type)), zero_is_placeholder=False)
+
+
+def axes_before(source: Sequence[Dim], made: Sequence[Dim], axes: Collection[int]) -> list[int] | None:
+    """Which axes of a tensor become these axes of its reshaped form; None where they are parts of axes, or unknown."""
+    if not all(isinstance(size, int) and size > 0 for size in (*source, *made)):
+        return None
+    (before, after), found = (numbers_of(source), numbers_of(made)), list[int]()
+    i = j = 0
+    while i < len(before) or j < len(after):
+        first, second = ([i], before[i]) if i < len(before) else ([], 1), ([j], after[j]) if j < len(after) else ([], 1)
+        (rows, left), (columns, right) = first, second
+        while left != right:
+            if left < right:
+                rows, left = [*rows, rows[-1] + 1], left * before[rows[-1] + 1]
+            else:
+                columns, right = [*columns, columns[-1] + 1], right * after[columns[-1] + 1]
+        long = [axis for axis in columns if after[axis] > 1]
+        if any(axis in axes for axis in long):
+            if not all(axis in axes for axis in long):
+                return None
+            found += rows
+        i, j = i + len(rows), j + len(columns)
+    return found
+
+
+EQUATIONS = (
+    mean_of_each,
+    reduce_before_reshape,
+    reduce_once,
+    sum_once,
+    sum_before_layer,
+    sum_of_centered,
+    sum_of_normalized,
+)

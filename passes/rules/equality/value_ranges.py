@@ -227,7 +227,8 @@ def _unary(op: UnaryOp, of: _Ranges) -> Interval:
     if kind is UnaryKind.EXP:
         return Interval(0.0 if x.low < 0 else 1.0, 1.0 if x.high <= 0 else math.inf, nan)
     if kind is UnaryKind.SQRT:
-        return Interval(0.0 if x.low < 1 else 1.0, 1.0 if x.high <= 1 else math.inf, nan or x.low < 0)
+        low = 0.999 * math.sqrt(x.low) if 0 < x.low < 1 else float(x.low >= 1)
+        return Interval(low, 1.0 if x.high <= 1 else math.inf, nan or x.low < 0)
     if kind is UnaryKind.LOG and x.low >= 1:
         return Interval(0.0, math.inf, nan)
     if kind is UnaryKind.ABS:
@@ -240,7 +241,7 @@ def _unary(op: UnaryOp, of: _Ranges) -> Interval:
     if kind in (UnaryKind.ERF, UnaryKind.SIGN):
         return Interval(0.0 if x.low >= 0 else -1.0, 0.0 if x.high <= 0 else 1.0, nan)
     if kind is UnaryKind.RECIP and x.low > 0:
-        return Interval(0.0, math.inf, nan)
+        return Interval(0.0, 1.001 / x.low, nan)
     if kind is UnaryKind.COSH:
         return Interval(1.0, math.inf, nan)
     return _of_type(element_of(op.output.type))

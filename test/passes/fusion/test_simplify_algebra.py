@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.context import RtContext
+from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.registry import register_dialects
 from mlirt.dialects.source_parser import parse_source
@@ -26,6 +27,7 @@ from mlirt.dialects.trt.select import SelectOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
+from mlirt.passes.fusion.algebra.sums import axes_before
 from mlirt.passes.remarks import Remarks, recording
 from mlirt.passes.rules.equality.value_ranges import ValueRanges
 
@@ -44,7 +46,7 @@ class Expression:
         self.net, self.draw, self.array, self.exact = net, draw, array, exact
         self.values: list[SSAValue] = [net.input(array(shape)) for shape in ([3, 4], [3, 4], [3, 1], [1, 2, 5, 6])]
 
-    def pick(self, options: list[object] | tuple[object, ...]) -> int:
+    def pick(self, options: Sequence[object]) -> int:
         return self.draw.draw(st.integers(0, len(options) - 1))
 
     def value(self, rank: int | None = None) -> SSAValue:
@@ -53,7 +55,7 @@ class Expression:
 
     def grow(self) -> None:
         steps = (self.unary, self.activation, self.binary, self.binary, self.binary, self.reduction, self.choice)
-        linear = (self.product, self.convolution, self.softmax, self.transpose)
+        linear = (self.product, self.convolution, self.softmax, self.transpose, self.reshape)
         chosen = (*steps, *(() if self.exact else linear))
         self.values.append(chosen[self.pick(chosen)]())
 
@@ -125,6 +127,12 @@ class Expression:
     def softmax(self) -> SSAValue:
         return self.net.layer(SoftmaxOp, [self.value()], axis=1)[0]
 
+    def reshape(self) -> SSAValue:
+        value = self.value()
+        first, *rest = (int(str(one)) for one in dims(value.type))
+        forms = ([first, 1, *rest], [first, int(np.prod(rest))], [first * rest[0], *rest[1:], 1])
+        return self.net.layer(ShuffleOp, [value], reshape_dims=DimsAttr.of(forms[self.pick(forms)]))[0]
+
     def transpose(self) -> SSAValue:
         return self.net.layer(ShuffleOp, [self.value(2)], first_transpose=[1, 0])[0]
 
@@ -188,6 +196,23 @@ def _chain(length: int, *, meets: bool) -> tuple[NetworkBuilder, ModuleOp]:
         if not meets:
             value = net.layer(UnaryOp, [value], kind=UnaryKind.SIN)[0]
     return net, net.module([value])
+
+
+@pytest.mark.parametrize(
+    ("source", "made", "axes", "before"),
+    [
+        ((2, 16, 5, 5), (2, 4, 4, 5, 5), (3, 4), [2, 3]),
+        ((2, 16, 5, 5), (2, 4, 4, 5, 5), (2, 3, 4), None),
+        ((2, 4, 4, 5), (2, 16, 5), (1,), [1, 2]),
+        ((6,), (2, 3), (0, 1), [0]),
+        ((6,), (2, 3), (0,), None),
+        ((2, 3), (1, 2, 1, 3, 1), (2, 4), []),
+    ],
+)
+def test_axes_in_front_of_a_reshape(
+    source: tuple[int, ...], made: tuple[int, ...], axes: tuple[int, ...], before: list[int] | None
+) -> None:
+    assert axes_before(source, made, axes) == before
 
 
 def test_a_long_chain_of_factors_is_one() -> None:
