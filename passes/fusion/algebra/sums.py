@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -131,19 +132,19 @@ def axes_before(source: Sequence[Dim], made: Sequence[Dim], axes: Collection[int
     (before, after), found = (numbers_of(source), numbers_of(made)), list[int]()
     i = j = 0
     while i < len(before) or j < len(after):
-        first, second = ([i], before[i]) if i < len(before) else ([], 1), ([j], after[j]) if j < len(after) else ([], 1)
-        (rows, left), (columns, right) = first, second
+        last, end = min(i + 1, len(before)), min(j + 1, len(after))
+        left, right = prod(before[i:last]), prod(after[j:end])
         while left != right:
             if left < right:
-                rows, left = [*rows, rows[-1] + 1], left * before[rows[-1] + 1]
+                left, last = left * before[last], last + 1
             else:
-                columns, right = [*columns, columns[-1] + 1], right * after[columns[-1] + 1]
-        long = [axis for axis in columns if after[axis] > 1]
+                right, end = right * after[end], end + 1
+        long = [axis for axis in range(j, end) if after[axis] > 1]
         if any(axis in axes for axis in long):
             if not all(axis in axes for axis in long):
                 return None
-            found += rows
-        i, j = i + len(rows), j + len(columns)
+            found += range(i, last)
+        i, j = last, end
     return found
 
 
