@@ -29,8 +29,8 @@ from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
 
 _MAX_ELEMENTS = 1 << 16  # of a constant whose numbers are looked at
 _ROUNDING = {2: 2.0**-6, 4: 2.0**-20, 8: 2.0**-48}  # relative, by the bytes of a type; bfloat16 is the worst of two
-_LEAST = {2: 6.2e-5, 4: 1.2e-38, 8: 2.3e-308}  # smaller numbers may become 0
-_LARGEST = {2: 6e4, 4: 3e38, 8: 1e308}  # larger ones may become infinite
+_MIN_NORMAL = {2: 6.2e-5, 4: 1.2e-38, 8: 2.3e-308}  # smaller numbers may become 0
+_MAX_FINITE = {2: 6e4, 4: 3e38, 8: 1e308}  # larger ones may become infinite
 
 
 @dataclass(frozen=True)
@@ -144,9 +144,9 @@ def _outward(number: float, sign: int, width: int) -> float:
     """A bound further out (`sign` is -1 below, 1 above), where the type has no such number."""
     if number in _EXACT:
         return number
-    if sign * number > _LARGEST[width]:
+    if sign * number > _MAX_FINITE[width]:
         return sign * math.inf
-    return 0.0 if 0 < -sign * number < _LEAST[width] else number + sign * abs(number) * _ROUNDING[width]
+    return 0.0 if 0 < -sign * number < _MIN_NORMAL[width] else number + sign * abs(number) * _ROUNDING[width]
 
 
 _EXACT = (0.0, 1.0, -1.0, math.inf, -math.inf)  # numbers of every type: rounding stays on their side
@@ -179,8 +179,8 @@ def _activation(op: ActivationOp, of: _Ranges) -> Interval:
         return Interval(max(low, 0.0) if x.low >= 0 and kind in _ODD else low, high, nan)
     if kind in _KEEP_SIGN and x.low >= 0 and _keeps_positive(kind, alpha, beta):
         return Interval(0.0, math.inf, nan or x.high == math.inf)
-    if kind in _LEAST_VALUE:
-        return Interval(_LEAST_VALUE[kind], math.inf, True)
+    if kind in _LOW_ENDS:
+        return Interval(_LOW_ENDS[kind], math.inf, True)
     if kind is ActivationKind.SOFTPLUS and alpha >= 0:
         return Interval(0.0, math.inf, nan)
     if kind is ActivationKind.THRESHOLDED_RELU and alpha >= 0:
@@ -212,7 +212,7 @@ _KEEP_SIGN = (
     ActivationKind.MISH,
 )
 """Of these a number that is not negative gives one that is not."""
-_LEAST_VALUE = {ActivationKind.GELU_ERF: -0.18, ActivationKind.GELU_TANH: -0.18, ActivationKind.MISH: -0.32}
+_LOW_ENDS = {ActivationKind.GELU_ERF: -0.18, ActivationKind.GELU_TANH: -0.18, ActivationKind.MISH: -0.32}
 
 
 def _keeps_positive(kind: ActivationKind, alpha: float, beta: float) -> bool:
