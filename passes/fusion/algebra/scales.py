@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, SSAValue
 
 from mlirt.dialects.integer_list import integers
-from mlirt.dialects.tensor_types import dims, element_of, is_bool, is_float, rank
+from mlirt.dialects.tensor_types import byte_width, dims, element_of, is_bool, is_float, rank
 from mlirt.dialects.trt.constant import ConstantOp
 from mlirt.dialects.trt.convolution import ConvolutionOp
 from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 x, y, z = value("x"), value("y"), value("z")
 _MAX_ELEMENTS = 1 << 20  # of constants that are combined
+_FLOAT32_BYTES = 4
 _MAX_WEIGHTS = 1 << 24  # elements of weights that are scaled
 
 
@@ -47,6 +48,8 @@ def _joined(m: EqualMatch, x: SSAValue, a: SSAValue, b: SSAValue, kind: str) -> 
         both = first + second if kind == "sum" else first * second
         return m.make(ElementwiseOp, x, m.constant(both, "constants"), kind=kind)
     m.need("reassociate")
+    if byte_width(element_of(x.type)) < _FLOAT32_BYTES:
+        m.need("finite")  # what lies between may overflow in half precision, and shall do so
     wide = first.astype(np.float64), second.astype(np.float64)
     both = narrowed(wide[0] + wide[1] if kind == "sum" else wide[0] * wide[1], first)
     if both is None or (kind == "prod" and ((both == 0) & (wide[0] * wide[1] != 0)).any()):

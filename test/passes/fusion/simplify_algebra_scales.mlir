@@ -120,3 +120,16 @@ func.func @scaled_sum(%x: tensor<64x64xf32>) -> tensor<64xf32> {
   %y = trt.reduce sum %a {axes = array<i64: 1>, keep_dims = false} : (tensor<64x64xf32>) -> tensor<64xf32>
   func.return %y : tensor<64xf32>
 }
+
+// -----
+
+// In half precision what lies between may be infinite, and stays so.
+// CHECK-LABEL: @halves
+// CHECK-COUNT-2: trt.elementwise prod
+func.func @halves(%x: tensor<4xf16>) -> tensor<4xf16> {
+  %a = trt.constant {value = dense<6.0e4> : tensor<1xf16>} : tensor<1xf16>
+  %b = trt.constant {value = dense<1.0e-4> : tensor<1xf16>} : tensor<1xf16>
+  %c = trt.elementwise prod %x, %a : (tensor<4xf16>, tensor<1xf16>) -> tensor<4xf16>
+  %d = trt.elementwise prod %c, %b : (tensor<4xf16>, tensor<1xf16>) -> tensor<4xf16>
+  func.return %d : tensor<4xf16>
+}
