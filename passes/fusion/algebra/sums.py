@@ -11,7 +11,7 @@ from mlirt.dialects.dims_attr import DimsAttr
 from mlirt.dialects.integer_list import integers
 from mlirt.dialects.symbolic import Dim, numbers_of
 from mlirt.dialects.tensor_types import dims, element_of, is_float, rank
-from mlirt.dialects.trt.elementwise import ElementwiseKind, ElementwiseOp
+from mlirt.dialects.trt.elementwise import ElementwiseOp
 from mlirt.dialects.trt.reduce import ReduceKind, ReduceOp
 from mlirt.dialects.trt.shuffle import ShuffleOp
 from mlirt.passes.fusion.affine_chains import AffineChain
@@ -96,23 +96,6 @@ def _nothing(m: EqualMatch, total: ReduceOp, mean: ReduceOp, x: SSAValue) -> Out
     return filled(m, np.zeros(1), total.output)
 
 
-@equation(
-    op(ReduceOp, op(ElementwiseOp, x, y, kind=either("sum", "sub", "prod")).named("each"), kind="avg").named("total"),
-    "reassociate",
-)
-def mean_of_each(m: EqualMatch, total: ReduceOp, each: ElementwiseOp, x: SSAValue, y: SSAValue) -> Outcome:
-    """mean(x * y) = mean(x) * y, mean(x - y) = mean(x) - y, where y is the same along the axes, and not infinite."""
-    axes, lengths = integers(total.axes), dims(y.type)
-    if x.type != total.input.type or not is_float(element_of(x.type)) or any(lengths[axis] != 1 for axis in axes):
-        return None
-    if not total.keep_dims.value.data or not all(isinstance(size, int) and size > 0 for size in dims(x.type)):
-        return None
-    if each.kind.data is ElementwiseKind.PROD and not m.range(y).is_bounded:
-        m.need("finite")
-    mean = m.make_after([total], ReduceOp, x, **total.properties)
-    return m.make(ElementwiseOp, mean.output, y, kind=each.kind.data.value)
-
-
 @equation(op(ReduceOp, op(ShuffleOp, x, first_transpose=None, second_transpose=None), kind=_KINDS).named("total"))
 def reduce_before_reshape(m: EqualMatch, total: ReduceOp, x: SSAValue) -> Outcome:
     """The sum over axes of a reshaped tensor is one over the axes that they were made from."""
@@ -149,7 +132,6 @@ def axes_before(source: Sequence[Dim], made: Sequence[Dim], axes: Collection[int
 
 
 EQUATIONS = (
-    mean_of_each,
     reduce_before_reshape,
     reduce_once,
     sum_once,

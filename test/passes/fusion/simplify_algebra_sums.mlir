@@ -142,19 +142,16 @@ func.func @factors(%x: tensor<4096xf32>, %y: tensor<4096xf32>, %z: tensor<4096xf
 
 // -----
 
-// The mean of a centered channel follows from the channel's own mean, through the groups: the whole image is not needed.
-// CHECK-LABEL: @channels
-// CHECK-NEXT: [[A:%.*]] = trt.shuffle %x
-// CHECK-NEXT: [[M:%.*]] = trt.reduce avg [[A]] {axes = array<i64: 3, 4>}
-// CHECK-NEXT: [[B:%.*]] = trt.elementwise sub [[M]], %r
-// CHECK-NEXT: [[Y:%.*]] = trt.shuffle [[B]]
+// The axes that are summed are whole axes of the tensor in front, so that sums of sums meet through a reshape.
+// CHECK-LABEL: @through
+// CHECK-NEXT: [[M:%.*]] = trt.reduce max %x {axes = array<i64: 1, 2>}
+// CHECK-NEXT: [[Y:%.*]] = trt.shuffle [[M]]
 // CHECK-NEXT: func.return [[Y]]
-func.func @channels(%x: tensor<128x64x64x64xf32>, %r: tensor<128x8x1x1x1xf32>) -> tensor<128x64x1x1xf32> {
-  %a = trt.shuffle %x {reshape_dims = #trt.dims<["128", "8", "8", "64", "64"]>} : (tensor<128x64x64x64xf32>) -> tensor<128x8x8x64x64xf32>
-  %b = trt.elementwise sub %a, %r : (tensor<128x8x8x64x64xf32>, tensor<128x8x1x1x1xf32>) -> tensor<128x8x8x64x64xf32>
-  %c = trt.shuffle %b {reshape_dims = #trt.dims<["128", "64", "64", "64"]>} : (tensor<128x8x8x64x64xf32>) -> tensor<128x64x64x64xf32>
-  %y = trt.reduce avg %c {axes = array<i64: 2, 3>} : (tensor<128x64x64x64xf32>) -> tensor<128x64x1x1xf32>
-  func.return %y : tensor<128x64x1x1xf32>
+func.func @through(%x: tensor<8x16x64xf32>) -> tensor<8x1xf32> {
+  %a = trt.reduce max %x {axes = array<i64: 2>} : (tensor<8x16x64xf32>) -> tensor<8x16x1xf32>
+  %b = trt.shuffle %a {reshape_dims = #trt.dims<["8", "16"]>} : (tensor<8x16x1xf32>) -> tensor<8x16xf32>
+  %y = trt.reduce max %b {axes = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8x1xf32>
+  func.return %y : tensor<8x1xf32>
 }
 
 // -----
