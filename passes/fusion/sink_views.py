@@ -9,7 +9,7 @@ from xdsl.dialects import arith, func
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, is_elementwise
-from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, is_identity
+from mlirt.dialects.fused.fused_op import IndexOp, YieldOp, identity_region, is_identity
 from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.reduction import ReductionOp
 from mlirt.dialects.fused.view import ViewOp
@@ -17,6 +17,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, is_half, with_dims
 from mlirt.passes.fusion.access_composition import identity_access, iteration_dims, joining_view, unit_view
 from mlirt.passes.fusion.epilogues import Accumulating
+from mlirt.passes.fusion.score_biases import biased_scores
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
@@ -48,6 +49,9 @@ class SinkViewsPass(RulePass):
     A conversion to a wider type goes the other way, where all that reads the view has bodies that may do it: what a
     convolution or product writes and a normalisation reads stays narrow. Where a chain of pointwise ops ends in the
     narrow type again, all of it moves, and so does a conversion to what the caller gets.
+
+    Biases that are added to scores between two views, as positions along height and width of an image have them, are
+    added to each other first; the view of their sum is added to the scores as the product has them.
     """
 
     name = "sink-views"
@@ -64,6 +68,30 @@ class SinkViewsPass(RulePass):
         narrow = m.insert(ViewOp(conversion.inputs[0], with_dims(conversion.inputs[0].type, shape)))
         access, body = identity_access(len(shape)), conversion.detach_region(conversion.body)
         return m.insert(PointwiseOp([narrow.output], [access], [view.output.type], body))
+
+    @rule(op(ViewOp, op(PointwiseOp).named("last")).named("view"))
+    def add_at_once(self, m: Match, view: ViewOp, last: PointwiseOp) -> Outcome:
+        found = biased_scores(view)
+        if found is None:
+            return None
+        shape, (bias, *others) = last.outputs[0].type, found.biases
+        total, access = bias.value, bias.access
+        for one in others:
+            pair, accesses = [total, one.value], [access, one.access]
+            if one.place == 0:
+                pair, accesses = pair[::-1], accesses[::-1]
+            total = m.insert(PointwiseOp(pair, accesses, [shape], one.sum.body.clone()), one.sum).outputs[0]
+            access = identity_access(len(dims(shape)))
+        if not is_elementwise(access, dims(shape)) or dims(total.type) != dims(shape):
+            total = m.insert(
+                PointwiseOp([total], [access], [shape], identity_region(element_of(shape))), bias.sum
+            ).outputs[0]
+        operands = [found.view.input, m.insert(ViewOp(total, view.output.type)).output]
+        if found.biases[-1].place == 0:
+            operands = operands[::-1]
+        access, body = identity_access(len(dims(view.output.type))), last.detach_region(last.body)
+        m.drop(found.view, *(one.sum for one in found.biases))
+        return m.insert(PointwiseOp(operands, [access, access], [view.output.type], body))
 
     @rule(op(ViewOp, op(PointwiseOp).named("move")).named("view"))
     def move(self, m: Match, view: ViewOp, move: PointwiseOp) -> Outcome:

@@ -288,3 +288,41 @@ func.func @windows_beside_a_product(%x: tensor<2x2x2x3x8xf32>, %r: tensor<4x6x16
   %y = trt.elementwise sum %p, %v : (tensor<4x6x8xf32>, tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
   func.return %y : tensor<4x6x8xf32>
 }
+
+// -----
+
+// Biases of height and width, which an exporter adds to scores in five dimensions, are one tensor that is added to what
+// the product has: its epilogue takes it.
+// CHECK-LABEL: @biased_scores
+// CHECK: [[S:%.*]] = fused.matmul
+// CHECK: [[B:%.*]] = fused.pointwise %w, %h {access = [#fused.access<["d0", "d1", "d2", "0", "d4"]>, #fused.access<["d0", "d1", "d2", "d3", "0"]>]} {{.*}} -> tensor<2x2x3x2x3xf32>
+// CHECK: [[V:%.*]] = fused.view [[B]] : (tensor<2x2x3x2x3xf32>) -> tensor<2x6x6xf32>
+// CHECK: [[T:%.*]] = fused.pointwise [[V]], [[S]] {{.*}} -> tensor<2x6x6xf32>
+// CHECK: fused.softmax [[T]]
+func.func @biased_scores(%q: tensor<2x6x4xf32>, %k: tensor<2x6x4xf32>, %h: tensor<2x2x3x2x1xf32>, %w: tensor<2x2x3x1x3xf32>) -> tensor<2x6x6xf32> {
+  %s = trt.matrix_multiply %q, %k {rhs_op = #trt<matrix_operation transpose>} : (tensor<2x6x4xf32>, tensor<2x6x4xf32>) -> tensor<2x6x6xf32>
+  %v = trt.shuffle %s {reshape_dims = #trt.dims<["2", "2", "3", "2", "3"]>} : (tensor<2x6x6xf32>) -> tensor<2x2x3x2x3xf32>
+  %a = trt.elementwise sum %v, %h : (tensor<2x2x3x2x3xf32>, tensor<2x2x3x2x1xf32>) -> tensor<2x2x3x2x3xf32>
+  %b = trt.elementwise sum %w, %a : (tensor<2x2x3x1x3xf32>, tensor<2x2x3x2x3xf32>) -> tensor<2x2x3x2x3xf32>
+  %u = trt.shuffle %b {reshape_dims = #trt.dims<["2", "6", "6"]>} : (tensor<2x2x3x2x3xf32>) -> tensor<2x6x6xf32>
+  %y = trt.softmax %u {axis = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  func.return %y : tensor<2x6x6xf32>
+}
+
+// -----
+
+// A product of scores and a gate is no sum, and what no softmax reads are no scores.
+// CHECK-LABEL: @other_scores
+// CHECK-COUNT-2: -> tensor<2x2x3x2x3xf32>
+func.func @other_scores(%q: tensor<2x6x4xf32>, %k: tensor<2x6x4xf32>, %h: tensor<2x2x3x2x1xf32>) -> (tensor<2x6x6xf32>, tensor<2x6x6xf32>) {
+  %s = trt.matrix_multiply %q, %k {rhs_op = #trt<matrix_operation transpose>} : (tensor<2x6x4xf32>, tensor<2x6x4xf32>) -> tensor<2x6x6xf32>
+  %v = trt.shuffle %s {reshape_dims = #trt.dims<["2", "2", "3", "2", "3"]>} : (tensor<2x6x6xf32>) -> tensor<2x2x3x2x3xf32>
+  %a = trt.elementwise prod %v, %h : (tensor<2x2x3x2x3xf32>, tensor<2x2x3x2x1xf32>) -> tensor<2x2x3x2x3xf32>
+  %u = trt.shuffle %a {reshape_dims = #trt.dims<["2", "6", "6"]>} : (tensor<2x2x3x2x3xf32>) -> tensor<2x6x6xf32>
+  %y = trt.softmax %u {axis = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %r = trt.matrix_multiply %k, %q {rhs_op = #trt<matrix_operation transpose>} : (tensor<2x6x4xf32>, tensor<2x6x4xf32>) -> tensor<2x6x6xf32>
+  %w = trt.shuffle %r {reshape_dims = #trt.dims<["2", "2", "3", "2", "3"]>} : (tensor<2x6x6xf32>) -> tensor<2x2x3x2x3xf32>
+  %b = trt.elementwise sum %w, %h : (tensor<2x2x3x2x3xf32>, tensor<2x2x3x2x1xf32>) -> tensor<2x2x3x2x3xf32>
+  %z = trt.shuffle %b {reshape_dims = #trt.dims<["2", "6", "6"]>} : (tensor<2x2x3x2x3xf32>) -> tensor<2x6x6xf32>
+  func.return %y, %z : tensor<2x6x6xf32>, tensor<2x6x6xf32>
+}

@@ -89,6 +89,22 @@ class Writer:
         shape = self.constant(np.array([0, 0, WIDTH], np.int64))
         return self.node("Reshape", [self.node("Transpose", [mixed], perm=[0, 2, 1, 3]), shape])
 
+    def positioned(self, height: int, width: int) -> str:
+        """Attention over an image with biases of rows and columns, which are added to scores in five dimensions."""
+        count, places = 2 * HEADS, [2 * HEADS, height, width, height, width]
+        apart = self.constant(np.array([count, height * width, WIDTH // HEADS], np.int64))
+        queries, keys, values = (
+            self.node("Reshape", [self.heads(self.linear("x", WIDTH, WIDTH), [0, 2, 1, 3]), apart]) for _ in range(3)
+        )
+        scores = self.node("MatMul", [queries, self.node("Transpose", [keys], perm=[0, 2, 1])])
+        scores = self.node("Reshape", [scores, self.constant(np.array(places, np.int64))])
+        for name, axis in (("rows", 4), ("columns", 3)):
+            bias = self.node("Unsqueeze", [name, self.constant(np.array([axis], np.int64))])
+            scores = self.node("Add", [scores, bias])
+        shape = self.constant(np.array([count, height * width, height * width], np.int64))
+        weights = self.node("Softmax", [self.node("Reshape", [scores, shape])], axis=-1)
+        return self.node("MatMul", [weights, values])
+
 
 def encoder(batch: int | str, length: int | str) -> onnx.ModelProto:
     writer = Writer()
@@ -138,6 +154,22 @@ def test_decoder() -> None:
     (op,) = (op for op in module.walk() if isinstance(op, AttentionOp))
     assert op.last_key is not None
     assert not op.extras
+
+
+def test_positions_in_an_image() -> None:
+    context, writer, (height, width) = RtContext(), Writer(), (3, 5)
+    result = writer.positioned(height, width)
+    shapes = {
+        "x": [2, height * width, WIDTH],
+        "rows": [2 * HEADS, height, width, height],
+        "columns": [2 * HEADS, height, width, width],
+    }
+    infos = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    module, rng = import_model(model(writer, infos, result), context), np.random.default_rng(1)
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    launches = fused(module, context, inputs)
+    assert launches["fused.attention"] == 1
+    assert "fused.softmax" not in launches
 
 
 def fused(module: ModuleOp, context: RtContext, inputs: dict[str, Array]) -> Counter[str]:
