@@ -238,9 +238,21 @@ PHASES = (
             Step("eliminate-dead-layers", "dead code elimination of what fusion left without a reader"),
             Step("fuse-windows", "poolings in a row, before one of them goes into a reduction", "cuda"),
             Step(
+                "fuse-convolution-totals{arch={arch}{device}}",
+                "sums over all pixels, perhaps of a pooling that a reduction would take else",
+                "cuda",
+                "fp16",
+            ),
+            Step(
                 "fuse-window-reduction",
                 "a pooling that only a reduction reads, once both have all that was fused to them",
                 "cuda",
+            ),
+            Step(
+                "fuse-convolution-pooling{by_warps=true arch={arch}{device}}",
+                "poolings that no reduction has taken, once convolutions have all that is done to their sums",
+                "cuda",
+                "fp16",
             ),
             Step(
                 "fuse-row-reductions{on_device}",

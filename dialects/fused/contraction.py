@@ -24,7 +24,7 @@ from mlirt.dialects.blocked_layout import block_array, is_blocked, unblock_array
 from mlirt.dialects.fused.access import AccessAttr
 from mlirt.dialects.fused.epilogue import EpilogueOp
 from mlirt.dialects.fused.fused_op import bind_dims, numbers_of
-from mlirt.dialects.fused.pooling import FIRST, PoolingAttr
+from mlirt.dialects.fused.pooling import FIRST, PoolingAttr, TotalsAttr
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.shared_attributes import boolean, integer
 from mlirt.dialects.symbolic import Dim, floor_div
@@ -113,7 +113,8 @@ class ConvolutionOp(EpilogueOp):
 
     With `pooling` all this is computed for the elements of the windows, extra operands are read at their places, and
     the result is one number for each window. C3: windows have a positive size on each spatial axis and lie in what the
-    convolution gives; the result is of floating-point numbers, and the convolution is not `transposed`.
+    convolution gives; the result is of floating-point numbers. With `totals` the result is the sum of each box of all
+    that. C5: boxes have a positive size on each spatial axis, and the result has one number for each.
 
     With `merged_groups` = m each group is m equal parts, one after the other, and the kernel is zero where a channel of
     one part would be multiplied for another: kernels may leave these products out. C4: m divides the channels of a
@@ -137,6 +138,7 @@ class ConvolutionOp(EpilogueOp):
     merged_groups = prop_def(IntegerAttr, default_value=IntegerAttr(1, i64))
     transposed = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     pooling = opt_prop_def(PoolingAttr)
+    totals = opt_prop_def(TotalsAttr)
     access = prop_def(ArrayAttr[AccessAttr], default_value=ArrayAttr[AccessAttr]([]))
     output = result_def(TensorType)
     epilogue = region_def("single_block")
@@ -161,6 +163,7 @@ class ConvolutionOp(EpilogueOp):
         transposed: bool = False,
         padding_value: int = 0,
         pooling: PoolingAttr | None = None,
+        totals: TotalsAttr | None = None,
         extras: Sequence[SSAValue] = (),
         access: Sequence[AccessAttr] = (),
     ):
@@ -176,6 +179,7 @@ class ConvolutionOp(EpilogueOp):
                 "merged_groups": integer(merged_groups),
                 "transposed": boolean(transposed),
                 "pooling": pooling,
+                "totals": totals,
                 "access": ArrayAttr(access),
             },
             result_types=[result],
@@ -189,11 +193,14 @@ class ConvolutionOp(EpilogueOp):
 
     def epilogue_dims(self) -> tuple[Dim, ...]:
         shape = dims(self.output.type)
+        if self.totals is not None:
+            shape = (*shape[:FIRST], *self.totals.added())
         return shape if self.pooling is None else self.pooling.covered(shape)
 
     def verify_(self) -> None:
         self.check_epilogue(self.extras, list(self.access), self.epilogue)
         self._check_pooling()
+        self._check_totals()
         self._check_parts()
         value, element = self.padding_value.value.data, element_of(self.input.type)
         low, high = (0, 0) if is_float(element) or self.transposed.value.data else integer_range(element)
@@ -208,14 +215,25 @@ class ConvolutionOp(EpilogueOp):
             fits, f"C4: {self.name}: groups of {sizes[0]} channels that give {sizes[1]} have no {parts} equal parts"
         )
 
+    def _check_totals(self) -> None:
+        if self.totals is None:
+            return
+        sizes, counts = self.totals.sizes(), dims(self.output.type)[FIRST:]
+        fits = len(sizes) == len(self.spatial()) == len(self.totals.added()) and min(sizes) > 0
+        require(fits, f"C5: {self.name} of {len(self.spatial())} spatial axes does not add up boxes of {list(sizes)}")
+        require(is_float(element_of(self.output.type)), f"C5: {self.name} adds up floating-point results")
+        same = self.totals.counts() == counts
+        require(same, f"C5: {self.name} adds up {list(self.totals.counts())} boxes and gives {list(counts)}")
+
     def _check_pooling(self) -> None:
         if self.pooling is None:
             return
         sizes, spatial = self.pooling.sizes(), self.spatial()
         fits = len(sizes) == len(spatial) and min(sizes) > 0
         require(fits, f"C3: {self.name} of {len(spatial)} spatial axes does not pool windows of {list(sizes)}")
-        is_possible = is_float(element_of(self.output.type)) and not self.transposed.value.data
-        require(is_possible, f"C3: {self.name} pools floating-point results of convolutions that are not transposed")
+        require(is_float(element_of(self.output.type)), f"C3: {self.name} pools floating-point results")
+        if self.transposed.value.data:  # how far it reaches is what the type of its result says
+            return
         lengths, windows, covered = (
             list(of)[FIRST : FIRST + len(sizes)]
             for of in (dims(self.input.type), dims(self.kernel.type), self.epilogue_dims())
@@ -233,14 +251,15 @@ class ConvolutionOp(EpilogueOp):
             return [self._blocked_reference(arrays)]
         if self.transposed.value.data:
             groups = self.groups.value.data
-            shape = numbers_of(dims(self.output.type)[2:], bind_dims(self, arrays))
+            shape = numbers_of(self.epilogue_dims()[2:], bind_dims(self, arrays))
             accumulator = convolve_transposed(arrays[0], arrays[1], self.spatial(), groups, shape)
         else:
             accumulator = self._sum(arrays[0], arrays[1])
         return [self._pooled(self.apply_epilogue(accumulator, arrays, list(self.access), self.epilogue))]
 
     def _pooled(self, values: Array) -> Array:
-        return values if self.pooling is None else self.pooling.of_array(values)
+        pooled = values if self.pooling is None else self.pooling.of_array(values)
+        return pooled if self.totals is None else self.totals.of_array(pooled)
 
     def _blocked_reference(self, arrays: Sequence[Array]) -> Array:
         """The same sum on plain arrays, put into blocks before the epilogue; lanes beyond the last channel are zero."""

@@ -74,4 +74,54 @@ class PoolingAttr(ParametrizedAttribute):
         return [WindowKindAttr(kind), integer_list(sizes)]
 
 
-__all__ = ["FIRST", "PoolingAttr"]
+@irdl_attr_definition
+class TotalsAttr(ParametrizedAttribute):
+    """Boxes that lie side by side on the spatial axes, whose elements are added up; the last ones may be cut.
+
+    `#fused.totals<[8, 32] of [20, 40]>` makes 3 x 2 sums of 20 x 40 elements.
+    """
+
+    name = "fused.totals"
+
+    box: DenseArrayBase[IntegerType] = param_def()
+    lengths: DenseArrayBase[IntegerType] = param_def()
+
+    @staticmethod
+    def of(box: Sequence[int], lengths: Sequence[int]) -> TotalsAttr:
+        return TotalsAttr(integer_list(box), integer_list(lengths))
+
+    def sizes(self) -> tuple[int, ...]:
+        """The size of a box along each spatial axis."""
+        return tuple(integers(self.box))
+
+    def added(self) -> tuple[int, ...]:
+        """How many elements there are along each spatial axis."""
+        return tuple(integers(self.lengths))
+
+    def counts(self) -> tuple[int, ...]:
+        """How many boxes there are along each spatial axis."""
+        return tuple(-(-length // size) for length, size in zip(self.added(), self.sizes(), strict=True))
+
+    def of_array(self, array: Array) -> Array:
+        """The sums of an array."""
+        import numpy as np
+
+        total = array.astype(np.float64)
+        for axis, size in enumerate(self.sizes(), start=FIRST):
+            total = np.add.reduceat(total, range(0, array.shape[axis], size), axis=axis)
+        return total.astype(array.dtype)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{list(self.sizes())} of {list(self.added())}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            box = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+            parser.parse_keyword("of")
+            lengths = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        return [integer_list(box), integer_list(lengths)]
+
+
+__all__ = ["FIRST", "PoolingAttr", "TotalsAttr"]

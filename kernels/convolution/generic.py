@@ -25,7 +25,7 @@ from mlirt.kernels.lib.tactics.lowering import Lowering
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
-POOLS = True
+POOLS = ADDS_UP = True
 
 
 def lower(op: ConvolutionOp, lowering: Lowering) -> bool:

@@ -30,12 +30,14 @@ class Pooled:
     def __init__(self, op: ConvolutionOp, extras: Sequence[Affine]) -> None:
         self._op, self._extras = op, extras
         self._sizes = () if op.pooling is None else op.pooling.sizes()
+        self._box = () if op.totals is None else op.totals.sizes()
         self.operands = [Affine(one.value, self._between_windows(one), one.offset) for one in extras]
 
     def _between_windows(self, one: Affine) -> tuple[Dim, ...]:
         steps = list(one.steps)
-        for axis, size in enumerate(self._sizes):
-            steps[FIRST + axis] = steps[FIRST + axis] * size
+        for sizes in (self._sizes, self._box):
+            for axis, size in enumerate(sizes):
+                steps[FIRST + axis] = steps[FIRST + axis] * size
         return tuple(steps)
 
     @kernel
@@ -46,16 +48,36 @@ class Pooled:
 
     @kernel
     def over_windows(self, loops: Sequence[Value], value: ValueAt) -> Value:
-        """`value` at all places of the window of a result, combined."""
+        """`value` at all places of the window of a result, combined; of all windows of a box, added up."""
+        totals, box = self._op.totals, self._box
+        if totals is None:
+            return self._over_window(loops, [], value)
+        element, before, behind = element_of(self._op.output.type), loops[:FIRST], loops[FIRST + len(box) :]
+        wide = compute_type(element)
+        total, zero = constant(0.0, wide), constant(0.0, wide)
+        for number in range(prod(box)):
+            within = self._places(at(number), box)
+            position = [loops[FIRST + axis] * size + within[axis] for axis, size in enumerate(box)]
+            found = zero
+            if all(place < length for place, length in zip(position, totals.added(), strict=True)):
+                found = cast(self._over_window([*before, *position, *behind], within, value), element, wide)
+            total = total + found
+        return cast(total, wide, element)
+
+    @kernel
+    def _over_window(self, loops: Sequence[Value], moved: Sequence[Value], value: ValueAt) -> Value:
+        """The same of one window, whose extra operands lie `moved` windows further."""
         pooling, sizes = self._op.pooling, self._sizes
         if pooling is None:
-            return value(loops, [])
+            return value(loops, moved)
         element, is_max = element_of(self._op.output.type), pooling.kind.data is WindowKind.MAX
         wide, before, behind = compute_type(element), loops[:FIRST], loops[FIRST + len(sizes) :]
         pooled = constant(float("-inf") if is_max else 0.0, wide)
         for number in range(prod(sizes)):
-            within = self._places(at(number))
+            within = self._places(at(number), sizes)
             position = [loops[FIRST + axis] * size + within[axis] for axis, size in enumerate(sizes)]
+            if moved:
+                within = [moved[axis] * size + within[axis] for axis, size in enumerate(sizes)]
             found = cast(value([*before, *position, *behind], within), element, wide)
             pooled = max(pooled, found) if is_max else pooled + found
         if pooling.kind.data is WindowKind.AVERAGE:
@@ -63,10 +85,10 @@ class Pooled:
         return cast(pooled, wide, element)
 
     @kernel
-    def _places(self, number: Value) -> list[Value]:
+    def _places(self, number: Value, sizes: Sequence[int]) -> list[Value]:
         """The place in a window along each axis, of the one with a number."""
         places = list[Value]()
-        for size in reversed(self._sizes):
+        for size in reversed(sizes):
             places = [number % size, *places]
             number = number // size
         return places

@@ -78,7 +78,7 @@ class ExpandDeconvolutionPass(RulePass):
     only_direct: bool = False
     lanes: int = option(0, at_least=0)
 
-    @rule(op(ConvolutionOp, kernel=constant("kernel"), transposed=True).named("convolution"))
+    @rule(op(ConvolutionOp, kernel=constant("kernel"), transposed=True, pooling=None, totals=None).named("convolution"))
     def expand(self, m: Match, convolution: ConvolutionOp, kernel: SSAValue) -> Outcome:
         element = element_of(convolution.input.type)
         if self.lanes and element == element_of(kernel.type) == f32:

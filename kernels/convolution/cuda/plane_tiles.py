@@ -16,12 +16,14 @@ from mlirt.dialects.fused.contraction import ConvolutionOp
 from mlirt.dialects.fused.epilogue import accumulator_type
 from mlirt.dialects.kernel.simt import WARP
 from mlirt.dialects.symbolic import product
+from mlirt.dialects.target import Target
 from mlirt.dialects.tensor_types import byte_width, dims, element_of, rank, stored_bytes
 from mlirt.dialects.typical_sizes import typical, typical_values
 from mlirt.kernels.convolution.cuda.group_convolution import pads_with_zeros
 from mlirt.kernels.lib.cuda.tiles.interleaved_lines import InterleavedAxis, InterleavedLines
 from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
 from mlirt.kernels.lib.cuda.tiles.plane_product import CHANNEL, RESIDENT, SPATIAL, PlaneProduct
+from mlirt.kernels.lib.cuda.tiles.plane_windows import TileWindows
 from mlirt.kernels.lib.cuda.tiles.problem import multiplies_halves
 from mlirt.kernels.lib.cuda.warpgroups.planes import runs_cost
 from mlirt.kernels.lib.cuda.warpgroups.row_epilogue import is_pointwise, large_extras, scalar_operations
@@ -31,6 +33,7 @@ from mlirt.kernels.lib.tile import Tile
 OPS = (ConvolutionOp,)
 TARGETS = frozenset({"cuda"})
 PRIORITY = 16
+POOLS = ADDS_UP = True
 
 _WIDE, _NARROW = WARP_COLUMNS * COLUMNS, WARP_COLUMNS * COLUMNS // 2
 _MAX_TILES = 4  # of output channels, whose accumulators a thread has
@@ -90,7 +93,13 @@ def lower(op: ConvolutionOp, lowering: Lowering) -> bool:
 
 def _tiles(op: ConvolutionOp, lowering: Lowering) -> Iterator[PlaneTile]:
     """Those that fit; none where the tactic does not apply."""
-    if not _applies(op, lowering):
+    if _applies(op, lowering):
+        yield from fitting_tiles(op, lowering.target)
+
+
+def fitting_tiles(op: ConvolutionOp, target: Target) -> Iterator[PlaneTile]:
+    """Those that a device can do where all lies in planes; none of an op that the tactic is not for."""
+    if not _has_planes(op, target):
         return
     is_volume, count = len(op.spatial()) == 3, dims(op.output.type)[CHANNEL]
     assert isinstance(count, int)
@@ -101,8 +110,9 @@ def _tiles(op: ConvolutionOp, lowering: Lowering) -> Iterator[PlaneTile]:
         tile = PlaneTile(rows * width, tiles * ROWS, (2, rows // 2) if is_volume else (1, rows))
         lines = tile.lines(op)
         shared = (lines.lines + lines.zero_lines) * LINE * 2 + ROWS * (tile.rows + COLUMNS) * side * 4
-        fits = shared <= lowering.target.gpu.shared_bytes_of(RESIDENT) and lines.zero_lines <= WARPS * WARP
-        if fits and lines.steps <= _MAX_STEPS:
+        fits = shared <= target.gpu.shared_bytes_of(RESIDENT) and lines.zero_lines <= WARPS * WARP
+        windows = TileWindows.of(op, lines)
+        if fits and lines.steps <= _MAX_STEPS and (windows is None or (windows.are_whole and windows.are_added(op))):
             yield tile
 
 
@@ -112,28 +122,32 @@ def _side(op: ConvolutionOp) -> int:
 
 
 def _applies(op: ConvolutionOp, lowering: Lowering) -> bool:
-    element, weights = element_of(op.kernel.type), lowering.known(op.kernel)
     last = rank(op.output.type) - 1
-    if not multiplies_halves(element, lowering.target) or element_of(op.input.type) not in (element, f32):
-        return False
-    plain = op.groups.value.data == 1 and last in (3, 4) and pads_with_zeros(op)
-    if weights is None or not plain or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+    if lowering.known(op.kernel) is None or not _has_planes(op, lowering.target):
         return False
     steps = [lowering.placements[value].strides[last] for value in (op.input, op.output)]
+    pixels = dims(op.output.type)[0] * product(op.epilogue_dims()[SPATIAL:])
+    return steps == [1, 1] and typical(pixels, typical_values(lowering.block)) >= _MIN_PIXELS
+
+
+def _has_planes(op: ConvolutionOp, target: Target) -> bool:
+    """Whether an op is one for the tactic, where its weights are known and all lies in planes."""
+    element = element_of(op.kernel.type)
+    if not multiplies_halves(element, target) or element_of(op.input.type) not in (element, f32):
+        return False
+    plain = op.groups.value.data == 1 and rank(op.output.type) in (4, 5) and pads_with_zeros(op)
+    if not plain or accumulator_type(op.epilogue) != f32 or not is_pointwise(op):
+        return False
     count = dims(op.output.type)[CHANNEL]
     if not isinstance(count, int) or count < _MIN_CHANNELS or _side(op) > _MAX_TILES:
         return False
     spatial = [*dims(op.input.type)[SPATIAL:], *dims(op.output.type)[SPATIAL:], *dims(op.kernel.type)]
-    sizes = all(isinstance(size, int) and size > 0 for size in [*spatial, dims(op.input.type)[CHANNEL]])
-    if steps != [1, 1] or not sizes:
-        return False
-    pixels = dims(op.output.type)[0] * product(dims(op.output.type)[SPATIAL:])
-    return typical(pixels, typical_values(lowering.block)) >= _MIN_PIXELS
+    return all(isinstance(size, int) and size > 0 for size in [*spatial, dims(op.input.type)[CHANNEL]])
 
 
 def _microseconds(op: ConvolutionOp, tile: PlaneTile, lowering: Lowering) -> float:
     known, device, lines = typical_values(lowering.block), lowering.target.gpu, tile.lines(op)
-    batch, count, *spatial = (typical(size, known) for size in dims(op.output.type))
+    batch, count, *spatial = (typical(size, known) for size in op.epilogue_dims())
     own = [*tile.extents, tile.width][3 - len(spatial) :]
     spatial = [-(-size // each) for size, each in zip(spatial, lines.interleave[3 - len(spatial) :], strict=True)]
     pixels = batch * prod(-(-size // one) for size, one in zip(spatial, own, strict=True))
@@ -160,4 +174,4 @@ def _microseconds(op: ConvolutionOp, tile: PlaneTile, lowering: Lowering) -> flo
     return device.moves.launch + max(computed, moved) + _NO_OVERLAP * min(computed, moved)
 
 
-__all__ = ["estimates", "lower"]
+__all__ = ["estimates", "fitting_tiles", "lower"]

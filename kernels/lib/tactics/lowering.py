@@ -5,6 +5,7 @@ A tactic is a file `kernels/<family>/<tactic>.py`, in the folder `cpu` or `cuda`
     OPS = (ConvolutionOp,)          the classes of fused ops that it may take
     TARGETS = {"cpu"}               the kinds of target; `cpu/tiles.py`, which has one, is the tactic `cpu_tiles`
     POOLS = True                    where it also takes ops with the property `pooling`
+    ADDS_UP = True                  where it also takes ops with the property `totals`
     PRIORITY = 10                   higher ones are tried first; `generic*.py` has 0 and always applies
     def lower(op, lowering) -> bool: builds kernels and finishes them; False, with nothing built, where it does not
     apply

@@ -149,8 +149,9 @@ def family_of(op: Operation) -> str:
 
 
 def _pools(tactic: Tactic, op: Operation) -> bool:
-    """Whether a tactic pools the results of an op, where they are to be pooled."""
-    return "pooling" not in op.properties or getattr(tactic, "POOLS", False)
+    """Whether a tactic pools the results of an op, and adds them up, where they are to be."""
+    pools = "pooling" not in op.properties or getattr(tactic, "POOLS", False)
+    return pools and ("totals" not in op.properties or getattr(tactic, "ADDS_UP", False))
 
 
 def candidates(op: Operation, lowering: Lowering) -> list[Candidate]:

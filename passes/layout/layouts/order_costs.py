@@ -241,8 +241,8 @@ class Costs:
 
     def _traffic_and_work(self, op: ConvolutionOp) -> tuple[float, float]:
         """What a convolution reads and writes, in microseconds, and its operations."""
-        counted = op.input if op.transposed.value.data else op.output
-        outputs, taps = product(dims(counted.type)), product(dims(op.kernel.type)[1:])
+        counted = dims(op.input.type) if op.transposed.value.data else op.epilogue_dims()
+        outputs, taps = product(counted), product(dims(op.kernel.type)[1:])
         return (
             self.moved(op.input.type, op.output.type, op.kernel.type),
             2.0 * self.number(outputs) * self.number(taps),

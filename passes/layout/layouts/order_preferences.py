@@ -126,7 +126,9 @@ def is_channels_last(of: Attribute) -> bool:
 def _convolution(op: Operation, costs: Costs) -> Choice:
     assert isinstance(op, ConvolutionOp)
     plain, last = costs.convolution(op)
-    if not has_orders(op.input.type) or costs.reads_any_order(op):
+    if op.pooling is not None:  # by kernels from planes to planes alone
+        choice = Choice(plain, FORBIDDEN, [Preference(0)])
+    elif not has_orders(op.input.type) or costs.reads_any_order(op):
         choice = Choice(plain, last)
     elif _reorders(op):
         reordering = costs.reordered(op) + costs.saved_by_planes(op), costs.reordered_to_planes(op)

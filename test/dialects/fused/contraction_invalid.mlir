@@ -82,12 +82,36 @@ func.func @contraction_c3_integers(%x: tensor<1x4x9x9xi8>, %k: tensor<6x4x3x3xi8
 
 // -----
 
-func.func @contraction_c3_transposed(%x: tensor<1x4x9x9xf32>, %k: tensor<4x6x3x3xf32>) {
-  // expected-error@+1 {{C3: fused.convolution pools floating-point results}}
-  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [2, 2]>, transposed = true}
-    : (tensor<1x4x9x9xf32>, tensor<4x6x3x3xf32>) -> tensor<1x6x3x3xf32> {
+func.func @contraction_c5_axes(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{C5: fused.convolution of 2 spatial axes does not add up boxes of [4]}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, totals = #fused.totals<[4] of [7]>}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x2x2xf32> {
   ^bb0(%acc: f32):
     fused.yield %acc : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @contraction_c5_count(%x: tensor<1x4x9x9xf32>, %k: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{C5: fused.convolution adds up [2, 2] boxes and gives [2, 3]}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, totals = #fused.totals<[4, 4] of [7, 7]>}
+    : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x2x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  func.return
+}
+
+// -----
+
+func.func @contraction_c5_integers(%x: tensor<1x4x9x9xi8>, %k: tensor<6x4x3x3xi8>) {
+  // expected-error@+1 {{C5: fused.convolution adds up floating-point results}}
+  %y = fused.convolution %x, %k {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, totals = #fused.totals<[4, 4] of [7, 7]>}
+    : (tensor<1x4x9x9xi8>, tensor<6x4x3x3xi8>) -> tensor<1x6x2x2xi32> {
+  ^bb0(%acc: i32):
+    fused.yield %acc : i32
   }
   func.return
 }

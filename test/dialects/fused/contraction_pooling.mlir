@@ -28,3 +28,31 @@ func.func @volume() {
   check.expect_close %y, %expected : tensor<1x1x1x1x1xf32>, tensor<1x1x1x1x1xf32>
   func.return
 }
+
+// A deconvolution with strides gives 1, 2, 2, 4, 3, 6, of which two and two are compared.
+func.func @deconvolution() {
+  %x = check.input {value = dense<[[[[1.0, 2.0, 3.0]]]]> : tensor<1x1x1x3xf32>} : tensor<1x1x1x3xf32>
+  %w = trt.constant {value = dense<[[[[1.0, 2.0]]]]> : tensor<1x1x1x2xf32>} : tensor<1x1x1x2xf32>
+  %y = fused.convolution %x, %w {stride = array<i64: 1, 2>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, transposed = true, pooling = #fused.pooling<max [1, 2]>}
+    : (tensor<1x1x1x3xf32>, tensor<1x1x1x2xf32>) -> tensor<1x1x1x3xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %expected = trt.constant {value = dense<[[[[2.0, 4.0, 6.0]]]]> : tensor<1x1x1x3xf32>} : tensor<1x1x1x3xf32>
+  check.expect_close %y, %expected : tensor<1x1x1x3xf32>, tensor<1x1x1x3xf32>
+  func.return
+}
+
+// Sums of boxes of the largest of each two elements; the last box of a row has one of them.
+func.func @totals() {
+  %x = check.input {value = dense<[[[[1.0, 2.0, 4.0, 3.0, 5.0, 0.0, 9.0], [0.0, 6.0, 1.0, 1.0, 2.0, 7.0, 9.0]]]]> : tensor<1x1x2x7xf32>} : tensor<1x1x2x7xf32>
+  %w = trt.constant {value = dense<1.0> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
+  %y = fused.convolution %x, %w {stride = array<i64: 1, 1>, dilation = array<i64: 1, 1>, pre_padding = array<i64: 0, 0>, post_padding = array<i64: 0, 0>, pooling = #fused.pooling<max [1, 2]>, totals = #fused.totals<[2, 2] of [2, 3]>}
+    : (tensor<1x1x2x7xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x1x2xf32> {
+  ^bb0(%acc: f32):
+    fused.yield %acc : f32
+  }
+  %expected = trt.constant {value = dense<[[[[13.0, 12.0]]]]> : tensor<1x1x1x2xf32>} : tensor<1x1x1x2xf32>
+  check.expect_close %y, %expected : tensor<1x1x1x2xf32>, tensor<1x1x1x2xf32>
+  func.return
+}

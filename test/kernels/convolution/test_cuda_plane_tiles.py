@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from contractions import DTYPES, TOLERANCE, Problem, convolution_text
+from contractions import DTYPES, TOLERANCE, Problem, convolution_text, tensor
 from gpu_kernels import check_on_threads, kernel_names, lower_to_threads
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from lowered_network import parse_module
 
+from mlirt.dialects.interpreter import interpret
 from mlirt.dialects.kernel.fragment import StoreFragmentOp
 from mlirt.dialects.plan.interpreter import run_plan
 
@@ -37,6 +38,74 @@ DECONVOLUTIONS = {
     "few channels": Problem((1, 3, 5, 6, 17), (3, 16, 3, 3, 3), (2,), pre=(1,), post=(0,), transposed=True),
     "volumes": Problem((1, 24, 3, 5, 9), (24, 20, 3, 2, 4), (2, 1, 2), transposed=True, residual=True),
 }
+
+POOLED = {
+    "largest of 2 x 2": (Problem((5, 8, 13, 37), (24, 8, 3, 3)), "max [2, 2]"),
+    "mean of 4 x 4": (Problem((1, 3, 19, 40), (17, 3, 3, 3), pre=(1,), post=(1,)), "average [4, 4]"),
+    "sums of rows": (Problem((2, 8, 9, 21), (16, 8, 1, 3)), "add [1, 4]"),
+    "sums of columns": (Problem((2, 8, 9, 19), (9, 8, 1, 3)), "add [4, 1]"),
+    "volumes": (Problem((1, 3, 6, 9, 34), (20, 3, 3, 3, 3)), "max [2, 4, 2]"),
+    "several slabs": (Problem((1, 40, 10, 18), (70, 40, 3, 2), pre=(1,), post=(0,)), "max [2, 2]"),
+    "results of a pixel": (
+        Problem((1, 16, 9, 19), (16, 40, 4, 4), (2,), pre=(1,), post=(1,), transposed=True),
+        "max [2, 2]",
+    ),
+    "results of pixels": (Problem((2, 13, 8, 20), (13, 17, 3, 3), (2,), pre=(1,), transposed=True), "average [4, 2]"),
+    "deconvolved volumes": (
+        Problem((1, 3, 5, 6, 17), (3, 16, 3, 3, 3), (2,), pre=(1,), transposed=True),
+        "max [2, 2, 2]",
+    ),
+}
+
+
+def pooled_text(problem: Problem, pooling: str) -> str:
+    """As `convolution_text`, of which windows are pooled."""
+    sizes = [int(size) for size in pooling.partition("[")[2].rstrip("]").split(",")]
+    windows = [length // size for length, size in zip(problem.output[2:], sizes, strict=True)]
+    before, after = tensor(problem.output, "f16"), tensor((*problem.output[:2], *windows), "f16")
+    text = convolution_text(problem, "f16").replace(
+        "transposed =", f"pooling = #fused.pooling<{pooling}>, transposed ="
+    )
+    for place in ("-> ({} {{trt.name", "-> {} {{\n", "func.return %y : {}"):
+        assert place.format(before) in text
+        text = text.replace(place.format(before), place.format(after))
+    return text
+
+
+ADDED_UP = {
+    "all results": (Problem((5, 8, 13, 37), (24, 8, 3, 3)), ""),
+    "few channels": (Problem((1, 3, 19, 40), (17, 3, 3, 3), stride=(2,), pre=(1,), post=(1,)), ""),
+    "largest of windows": (Problem((2, 8, 21, 37), (16, 8, 3, 3)), "max [2, 2]"),
+    "volumes": (Problem((1, 3, 6, 9, 34), (20, 3, 3, 3, 3)), ""),
+    "largest of volumes": (Problem((1, 8, 6, 9, 34), (9, 8, 3, 3, 3)), "max [2, 2, 2]"),
+    "deconvolved volumes": (
+        Problem((2, 3, 5, 6, 17), (3, 16, 3, 3, 3), (2,), pre=(1,), transposed=True),
+        "max [2, 2, 2]",
+    ),
+    "means of a deconvolution": (
+        Problem((2, 13, 8, 20), (13, 17, 3, 3), (2,), pre=(1,), transposed=True),
+        "average [2, 2]",
+    ),
+}
+
+
+def added_text(problem: Problem, pooling: str, width: int) -> str:
+    """As `convolution_text`, of which each tile of `width` pixels is added up, perhaps by way of a pooling."""
+    sizes = [int(size) for size in pooling.partition("[")[2].rstrip("]").split(",")] if pooling else [1] * 5
+    lengths = [length // size for length, size in zip(problem.output[2:], sizes, strict=False)]
+    rows = 256 // width
+    tile = [rows, width] if len(lengths) == 2 else [2, rows // 2, width]
+    strides = problem.along(problem.stride) if problem.transposed else [1] * 3
+    box = [own * step // size for own, step, size in zip(tile, strides, sizes, strict=False)]
+    counts = [-(-length // own) for length, own in zip(lengths, box, strict=True)]
+    before, after = tensor(problem.output, "f16"), tensor((*problem.output[:2], *counts), "f32")
+    more = f"totals = #fused.totals<{box} of {lengths}>, " + (
+        f"pooling = #fused.pooling<{pooling}>, " if pooling else ""
+    )
+    text = convolution_text(problem, "f16").replace("transposed =", more + "transposed =")
+    for place in ("-> ({} {{trt.name", "-> {} {{\n", "func.return %y : {}"):
+        text = text.replace(place.format(before), place.format(after))
+    return text.replace("%narrow = arith.truncf %max : f32 to f16", "").replace("%narrow : f16", "%max : f32")
 
 
 def check(problem: Problem, element: str, choice: str) -> list[str]:
@@ -68,6 +137,51 @@ def test_kinds_of_convolutions(name: str, width: int, element: str) -> None:
 def test_kinds_of_deconvolutions(name: str, width: int) -> None:
     problem = DECONVOLUTIONS[name]
     assert check(problem, "f16", f"{width}x{width_of(problem)}") == ["convolution"]
+
+
+@pytest.mark.parametrize("width", [32, 16])
+@pytest.mark.parametrize("name", POOLED)
+def test_windows_of_results(name: str, width: int) -> None:
+    problem, pooling = POOLED[name]
+    x = np.random.default_rng(0).standard_normal(problem.input).astype(np.float16)
+    inputs = {"x": x, "r": np.zeros(problem.output, np.float16)}
+    tactic = f"cuda_plane_tiles:{width}x{width_of(problem)}"
+    module = check_on_threads(pooled_text(problem, pooling), inputs, tactic=tactic, tolerance=TOLERANCE["f16"])
+    assert kernel_names(module) == ["convolution"]
+    assert "kernel.mma" in {op.name for op in module.walk()}
+
+
+@pytest.mark.parametrize("width", [32, 16])
+@pytest.mark.parametrize("name", ADDED_UP)
+def test_sums_of_tiles(name: str, width: int) -> None:
+    problem, pooling = ADDED_UP[name]
+    x = np.random.default_rng(0).standard_normal(problem.input).astype(np.float16)
+    inputs = {"x": x, "r": np.zeros(problem.output, np.float16)}
+    text, tactic = added_text(problem, pooling, width), f"cuda_plane_tiles:{width}x{width_of(problem)}"
+    module = check_on_threads(text, inputs, tactic=tactic, tolerance=1e-4)
+    assert kernel_names(module) == ["convolution"]
+
+
+def test_sums_of_tiles_without_matrix_units() -> None:
+    problem = Problem((1, 2, 5, 9), (2, 2, 3, 3), pre=(1,), post=(1,))
+    x = np.random.default_rng(0).standard_normal(problem.input).astype(np.float16)
+    inputs = {"x": x, "r": np.zeros(problem.output, np.float16)}
+    check_on_threads(added_text(problem, "max [2, 2]", 32), inputs, tactic="generic", tolerance=1e-4)
+
+
+def test_what_is_no_number_is_the_largest_of_its_windows() -> None:
+    problem, pooling = POOLED["largest of 2 x 2"]
+    x = np.ones(problem.input, np.float16)
+    x[1, 3, 6, 20], x[2, :, 4, 5] = np.nan, np.inf
+    module, context = parse_module(pooled_text(problem, pooling))
+    lowered = lower_to_threads(module, context, "cuda_plane_tiles:32x32")
+    inputs = {"x": x, "r": np.zeros(problem.output, np.float16)}
+    with np.errstate(all="ignore"):
+        (expected,) = interpret(parse_module(pooled_text(problem, pooling))[0], context, inputs).values()
+        (found,) = run_plan(lowered, context, inputs).values()
+    assert np.isnan(found[1]).any()
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
 
 
 @pytest.mark.parametrize("name", ["few channels", "several slabs"])

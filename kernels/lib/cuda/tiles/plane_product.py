@@ -25,6 +25,7 @@ from mlirt.dialects.tensor_types import dims, element_of
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple, widest_access
 from mlirt.kernels.lib.cuda.tiles.loaders import rounded
 from mlirt.kernels.lib.cuda.tiles.plane_lines import COLUMNS, LINE, ROWS, WARP_COLUMNS, WARPS, PlaneLines
+from mlirt.kernels.lib.cuda.tiles.plane_windows import PooledResults, TileWindows
 from mlirt.kernels.lib.cuda.tiles.problem import unit_kind
 from mlirt.kernels.lib.epilogue import extra_operands, finished_fragment
 from mlirt.kernels.lib.language import Value, build, kernel
@@ -68,7 +69,7 @@ class PlaneProduct:
         self.k = k = lowering.kernel("convolution")
         places = lowering.placements
         self.element = element_of(op.kernel.type)
-        self.depth = _volume(1, dims(op.output.type)[SPATIAL:])
+        self.depth = _volume(1, op.epilogue_dims()[SPATIAL:])
         self.inputs = _volume(1, dims(op.input.type)[SPATIAL:])
         self.input = direct(op.input, places[op.input])
         self.weights = k.weights(lowering.packed(op.kernel, partial(lines.packed, tiles)), "weights")
@@ -81,6 +82,9 @@ class PlaneProduct:
         self.count, self.channels = count, channels
         self.across = -(-count // (tiles * ROWS))
         self.together = self._together(lowering)
+        windows = TileWindows.of(op, lines)
+        results = (self.extras, self.result, self.pointers)
+        self.pooled = None if windows is None else PooledResults(op, windows, _THREADS, *results)
 
     def _together(self, lowering: Lowering) -> int:
         """Neighbouring pixels that a thread writes at once: as many as rows are aligned for."""
@@ -119,14 +123,28 @@ class PlaneProduct:
             store_fragment(
                 zeros(self.element, LINE), pixels, thread * LINE + size, Access(static_range(LINE), wide=True)
             )
-        for row in static_range(prod(lines.interleave[:2])):
+        channels = [across * (self.tiles * ROWS) + tile * ROWS for tile in static_range(self.tiles)]
+        rows, pooled = prod(lines.interleave[:2]), self.pooled
+        kept = [pooled.begin() for _ in channels] if pooled is not None and rows > 1 else []
+        for row in static_range(rows):
             totals = self._products(pixels, thread, image, first, across, row)
+            found = list[list[Value]]()
             for tile in static_range(self.tiles):
                 sync_threads()
                 begin, size = tile * WARP_COLUMNS * _QUAD, WARP_COLUMNS * _QUAD
                 self._keep([part_of(total, begin, size) for total in totals], accumulators, thread)
                 sync_threads()
-                self._store(accumulators, thread, image, first, across * (self.tiles * ROWS) + tile * ROWS, row)
+                if pooled is None:
+                    self._store(accumulators, thread, image, first, channels[tile], row)
+                elif rows == 1:
+                    own = pooled.add(pooled.begin(), accumulators, self._pitch, thread, image, channels[tile])
+                    pooled.write(own, thread, image, first, channels[tile])
+                else:
+                    found += [pooled.add(kept[tile], accumulators, self._pitch, thread, image, channels[tile])]
+            kept = found
+        if pooled is not None and rows > 1:
+            for tile in static_range(self.tiles):
+                pooled.write(kept[tile], thread, image, first, channels[tile])
 
     @kernel
     def _products(
