@@ -58,12 +58,12 @@ POOLED = {
 }
 
 
-def pooled_text(problem: Problem, pooling: str) -> str:
+def pooled_text(problem: Problem, pooling: str, element: str = "f16") -> str:
     """As `convolution_text`, of which windows are pooled."""
     sizes = [int(size) for size in pooling.partition("[")[2].rstrip("]").split(",")]
     windows = [length // size for length, size in zip(problem.output[2:], sizes, strict=True)]
-    before, after = tensor(problem.output, "f16"), tensor((*problem.output[:2], *windows), "f16")
-    text = convolution_text(problem, "f16").replace(
+    before, after = tensor(problem.output, element), tensor((*problem.output[:2], *windows), element)
+    text = convolution_text(problem, element).replace(
         "transposed =", f"pooling = #fused.pooling<{pooling}>, transposed ="
     )
     for place in ("-> ({} {{trt.name", "-> {} {{\n", "func.return %y : {}"):
@@ -160,6 +160,14 @@ def test_sums_of_tiles(name: str, width: int) -> None:
     text, tactic = added_text(problem, pooling, width), f"cuda_plane_tiles:{width}x{width_of(problem)}"
     module = check_on_threads(text, inputs, tactic=tactic, tolerance=1e-4)
     assert kernel_names(module) == ["convolution"]
+
+
+def test_windows_of_bfloat16() -> None:
+    problem, pooling = POOLED["largest of 2 x 2"]
+    x = np.random.default_rng(0).standard_normal(problem.input).astype(DTYPES["bf16"])
+    inputs = {"x": x, "r": np.zeros(problem.output, DTYPES["bf16"])}
+    text = pooled_text(problem, pooling, "bf16")
+    check_on_threads(text, inputs, tactic="cuda_plane_tiles:32x32", tolerance=TOLERANCE["bf16"])
 
 
 def test_sums_of_tiles_without_matrix_units() -> None:

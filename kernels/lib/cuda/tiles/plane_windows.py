@@ -90,7 +90,9 @@ class PooledResults:
         self.kind = WindowKind.ADD if op.pooling is None else op.pooling.kind.data
         self.element, self.adds_up = element_of(op.output.type), op.totals is not None
         self.extras, self.result, self.pointers = extras, result, pointers
-        self.count, self.missing = dims(op.output.type)[1], 3 - len(op.spatial())
+        count, self.missing = dims(op.output.type)[1], 3 - len(op.spatial())
+        assert isinstance(count, int)
+        self.count = count
         spatial = dims(op.output.type)[_SPATIAL:] if op.totals is None else op.totals.added()
         self.lengths: list[Dim] = [*[1] * self.missing, *spatial]
 
