@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mlirt.builder.numba_cpu_intrinsics.extremum_instructions import extremum_or_second
 from mlirt.builder.numba_cpu_intrinsics.lane_types import Vector, llvm_scalar
 from mlirt.builder.numba_cpu_intrinsics.processor import has_feature, has_fused_operations, is_x86
 from mlirt.builder.numba_cpu_intrinsics.scalable import converted_to_integers, holds_registers
@@ -316,23 +317,26 @@ def maximum(a: Value, b: Value) -> Value:
     """The larger one; NaN where either is NaN. On x86 a constant is compared first, for then one instruction does it
     all; 64-bit Arm has an instruction that gives NaN.
     """
-    if not a.is_float:
-        return a.compare(">", b).choose(a, b)
-    if not is_x86():
-        return a.intrinsic("maximum", b)
-    if b.is_constant:
-        return b.compare(">", a).choose(b, a)
-    larger = a.compare(">", b).choose(a, b)
-    return larger if a.is_constant else a.is_nan().choose(a, larger)
+    return _extremum(a, b, "max", ">")
 
 
 def minimum(a: Value, b: Value) -> Value:
     """The smaller one; NaN where either is NaN."""
+    return _extremum(a, b, "min", "<")
+
+
+def _extremum(a: Value, b: Value, name: str, operator: str) -> Value:
+    """The better one by a comparison. Of two equal ones that are no constants it is `a`, and it is `b` that is asked
+    whether it is NaN: what a loop has found comes first, and the next step waits for one instruction.
+    """
     if not a.is_float:
-        return a.compare("<", b).choose(a, b)
+        return a.compare(operator, b).choose(a, b)
     if not is_x86():
-        return a.intrinsic("minimum", b)
-    if b.is_constant:
-        return b.compare("<", a).choose(b, a)
-    smaller = a.compare("<", b).choose(a, b)
-    return smaller if a.is_constant else a.is_nan().choose(a, smaller)
+        return a.intrinsic(f"{name}imum", b)
+    if b.is_constant or a.is_constant:
+        fixed, other = (b, a) if b.is_constant else (a, b)
+        return fixed.compare(operator, other).choose(fixed, other)
+    if not a.lanes:
+        return b.is_nan().choose(b, b.compare(operator, a).choose(b, a))
+    better = b.like(extremum_or_second(b.builder, name, b.llvm, a.llvm))
+    return b.compare("==", b).choose(better, b)

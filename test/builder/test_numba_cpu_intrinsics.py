@@ -276,6 +276,44 @@ def extremes(params, worker, workers):
 )
 
 
+_LANES_EXTREMES = (
+    _HEADER
+    + """
+def extremes_of_lanes(params, worker, workers):
+    a = const_{0}_pointer(params[0])
+    y = {0}_pointer(params[1])
+    u, v = load(a, 0, {1}), load(a, {1}, {1})
+    y[0] = maximum_of_lanes(u)
+    y[1] = minimum_of_lanes(u)
+    store(y, 2, maximum(u, v))
+    store(y, 2 + {1}, minimum(u, v))
+    store(y, 2 + 2 * {1}, fold_maximum(u, {2}))
+    store(y, 2 + 2 * {1} + {2}, fold_minimum(u, {2}))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lanes", "folded"),
+    [
+        *(("float32", 64, 16), ("float32", 16, 4), ("float32", 8, 2), ("float32", 4, 2), ("float32", 2, 1)),
+        *(("float64", 16, 8), ("float64", 8, 4), ("float64", 4, 2), ("float64", 2, 1)),
+    ],
+)
+def test_extremes_of_each_width_are_nan_where_any_number_is(dtype: str, lanes: int, folded: int) -> None:
+    kernel = compile_sources({"extremes_of_lanes": _LANES_EXTREMES.format(dtype, lanes, folded)})["extremes_of_lanes"]
+    a = np.random.default_rng(lanes).standard_normal(2 * lanes).astype(dtype)
+    for place in range(-1, 2 * lanes):
+        x = a.copy()
+        if place >= 0:
+            x[place] = np.nan
+        y = np.full(2 + 2 * lanes + 2 * folded, -77, dtype)
+        kernel(x, y, workers=1)
+        u, v, parts = x[:lanes], x[lanes:], x[:lanes].reshape(-1, folded)
+        want = [[u.max(), u.min()], np.maximum(u, v), np.minimum(u, v), parts.max(axis=0), parts.min(axis=0)]
+        np.testing.assert_array_equal(y, np.concatenate(want))
+
+
 def test_extremes_propagate_nan_and_masks_touch_nothing_else() -> None:
     kernel = compile_sources({"extremes": _EXTREMES})["extremes"]
     a = np.array([1, 2, 3, np.nan, 5, 6, np.nan, 0.25, -9, 1, 0], np.float32)

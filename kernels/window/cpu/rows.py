@@ -213,16 +213,18 @@ class _Rows:
     @kernel
     def _keep_lanes(self, part: _Part, span: _Span, is_whole: bool) -> None:
         for lane in lane_loop(span.right - span.left, self.lanes):
-            found = self._down(part, [], [(span.begin, 1), (lane, 1)], self.combination.start, is_whole)
+            start = None if is_whole else self.combination.start
+            found = self._down(part, [], [(span.begin, 1), (lane, 1)], start, is_whole)
             strided(self.kept, 1, 1, 1)[part.kept, span.left, lane] = found
 
     @kernel
-    def _down(self, part: _Part, cells: Places, last: Places, best: Value, is_whole: bool) -> Value:
+    def _down(self, part: _Part, cells: Places, last: Places, best: Value | None, is_whole: bool) -> Value:
         """The taps of the other axes from the one on that has no cell yet; `last` is the place along the row."""
         number = len(cells)
         if number == len(self.across):
             element = value_of(self.code.load(0, part.outer, [*cells, *last]))
-            return self.combination.of(best, self.combination.part(element))
+            tap = self.combination.part(element)
+            return tap if best is None else self.combination.of(best, tap)
         (start, low, high), axis = part.taps[number], self.across[number]
         for tap in static_range(axis.known_size) if is_whole else range(high - low):
             cell = start + ((0 if is_whole else low) + tap) * axis.dilation

@@ -5,9 +5,9 @@
 // CHECK: kernel.parallel({{.*}}) attributes {workers}
 // CHECK: scf.for
 // CHECK: kernel.parallel({{.*}}) attributes {lanes = 16 : i64}
-// CHECK: arith.maximumf
-// CHECK: arith.maximumf
-// CHECK: kernel.store {{.*}}, %[[KEPT]]
+// CHECK: %[[M:.*]] = arith.maximumf
+// CHECK-NOT: arith.maximumf
+// CHECK: kernel.store %[[M]], %[[KEPT]]
 // CHECK: scf.for
 // CHECK: kernel.parallel({{.*}}) attributes {lanes = 16 : i64}
 // CHECK: %[[A:.*]] = kernel.load %[[KEPT]][{{.*}}] strides [1, 2]
