@@ -119,6 +119,40 @@ class _Factors:
         return self._vectors[u, i]
 
 
+class _RowGroups:
+    """The rows of a left factor by one address for every four, from which the instructions of x86 reach the others by
+    multiples of the step between rows.
+
+    Else LLVM keeps an address for each row, of which there are more than registers; to need them no longer it reads
+    numbers ahead, for which there are no vector registers, and keeps them in memory.
+    """
+
+    _COUNT = 4
+
+    def __init__(self, update: _Update) -> None:
+        self._update, self._groups = update, dict[int, Memory]()
+
+    @staticmethod
+    def suit(update: _Update, step: Any) -> bool:
+        """Whether rows lie apart by a step of the run, and steps of the sum by one that is known."""
+        apart = not isinstance(update.operands["row_step"], ir.Constant) and isinstance(step, ir.Constant)
+        return is_x86() and apart and not update.rows.is_limited and update.tile.rows > _RowGroups._COUNT
+
+    def read(self, u: int, i: int, step: Any) -> Value:
+        """The number of step `u` and row `i`."""
+        builder, row_step = self._update.builder, self._update.operands["row_step"]
+        first = i // self._COUNT * self._COUNT
+        if first not in self._groups:
+            place = offset_of(builder, self._update.operands["at"], row_step, first)
+            address = builder.gep(self._update.x.address, [place])
+            # Behind an instruction that LLVM does not know it is an address of its own.
+            kind = ir.FunctionType(address.type, [address.type])
+            hidden = builder.asm(kind, "", "=r,0", [address], False)
+            self._groups[first] = Memory(builder, self._update.x.pointer, hidden)
+        beside = offset_of(builder, builder.mul(row_step, _I64(i - first)), step, u)
+        return self._groups[first].read(beside)
+
+
 def has_segments(tile: Tile) -> bool:
     """Whether a tile's vectors are registers of SVE, each of several parts with four lanes of their own."""
     return fills_register(ir.VectorType(_I32, tile.lanes))
@@ -142,12 +176,14 @@ def _multiply_add(update: _Update, accumulators: list[Value], depth: int) -> lis
             return _segments(update, place, count)
         return update.x.read(place, count if count > 1 else 0).to(types.float32)
 
-    factors = _Factors(update, depth, update.operands["step"], 1, read)
+    step = update.operands["step"]
+    factors, groups = _Factors(update, depth, step, 1, read), _RowGroups(update)
+    in_groups = groups.suit(update, step)
     for u in range(depth):
         places = [update.after("w_at", (u * columns + j) * lanes) for j in range(columns)]
         weights = [update.w.read(place, lanes).to(types.float32) for place in places]
         for i in range(count):
-            vector, lane = factors.at(u, i)
+            vector, lane = (groups.read(u, i, step).to(types.float32), 0) if in_groups else factors.at(u, i)
             if vector.lanes and wide:
                 for j, weight in enumerate(weights):
                     total = accumulators[i * columns + j]
