@@ -17,6 +17,7 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.locations import fuse
+from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, with_dims
 from mlirt.passes.fusion.access_composition import compose, identity_access, iteration_dims
 from mlirt.passes.fusion.view_composition import through_view
@@ -29,9 +30,9 @@ class FoldMovesIntoAttentionPass(RulePass):
 
     The splitting into heads, a reshape and a transpose, so costs nothing, nor does the joining. An operand is read in
     its place as long as neighbours along a head stay neighbours in memory. The result takes another order where one
-    transpose is all that reads it, with or without a function of its own. Where queries or keys are copied and
-    multiplied with a number that is neither 0 nor infinite, scores are multiplied with it, in the type of the
-    computation.
+    transpose is all that reads it, with or without a function of its own; for the `target` `cpu` the columns of a head
+    stay neighbours, of which whole vectors are stored there. Where queries or keys are copied and multiplied with a
+    number that is neither 0 nor infinite, scores are multiplied with it, in the type of the computation.
 
     Before:
 
@@ -46,6 +47,7 @@ class FoldMovesIntoAttentionPass(RulePass):
     """
 
     name = "fold-moves-into-attention"
+    target: str = "cuda"
 
     @rule(op(AttentionOp).named("attention"))
     def read_in_place(self, m: Match, attention: AttentionOp) -> Outcome:
@@ -98,7 +100,10 @@ class FoldMovesIntoAttentionPass(RulePass):
         if transposed is None or (not is_move and transposed == sorted(transposed)):
             return "{attention} is read by more than a transpose"
         before = attention.axes()
-        properties = {**attention.properties, "order": integer_list([before[axis] for axis in transposed])}
+        order = [before[axis] for axis in transposed]
+        if self.target == "cpu" and not _ends_with_columns(order, dims(reader.outputs[0].type)):
+            return "columns of {attention} would not be neighbours in memory"
+        properties = {**attention.properties, "order": integer_list(order)}
         properties.pop("operandSegmentSizes", None)
         made = AttentionOp.build(
             operands=[*attention.operands[:3], list(attention.extras)],
@@ -183,6 +188,12 @@ def _has_neighbours(access: AccessAttr, head: str) -> bool:
     *outer, last = access.indices()
     alone = all(head not in iteration_dims(AccessAttr.of([index])) for index in outer)
     return alone and head not in iteration_dims(AccessAttr.of([last - iteration(int(head[1:]))]))
+
+
+def _ends_with_columns(order: Sequence[int], sizes: Sequence[Dim]) -> bool:
+    """Whether the last axis of attention's own order is the last one of another order, but for those of length 1."""
+    behind = order.index(len(order) - 1) + 1
+    return all(size == 1 for size in sizes[behind:])
 
 
 def _replaced(accesses: Sequence[AccessAttr], position: int, access: AccessAttr) -> list[AccessAttr]:
