@@ -120,28 +120,30 @@ class _Factors:
 
 
 class _RowGroups:
-    """The rows of a left factor by one address for every four, from which the instructions of x86 reach the others by
-    multiples of the step between rows.
+    """The rows of a left factor by one address where the step between them is known, else by one for every four, from
+    which the instructions of x86 reach the others by multiples of the step.
 
-    Else LLVM keeps an address for each row, of which there are more than registers; to need them no longer it reads
-    numbers ahead, for which there are no vector registers, and keeps them in memory.
+    Else LLVM keeps an address for each row, of which there are more than registers: it loads addresses from memory, or,
+    to need them no longer, reads numbers ahead, for which there are no vector registers, and keeps these in memory.
     """
 
     _COUNT = 4
 
     def __init__(self, update: _Update) -> None:
         self._update, self._groups = update, dict[int, Memory]()
+        is_known = isinstance(update.operands["row_step"], ir.Constant)
+        self._count = update.tile.rows if is_known else self._COUNT
 
     @staticmethod
     def suit(update: _Update, step: Any) -> bool:
-        """Whether rows lie apart by a step of the run, and steps of the sum by one that is known."""
-        apart = not isinstance(update.operands["row_step"], ir.Constant) and isinstance(step, ir.Constant)
-        return is_x86() and apart and not update.rows.is_limited and update.tile.rows > _RowGroups._COUNT
+        """Whether code is for x86, with more rows than fit one address, and a known step between those of the sum."""
+        is_known = isinstance(step, ir.Constant)
+        return is_x86() and is_known and not update.rows.is_limited and update.tile.rows > _RowGroups._COUNT
 
     def read(self, u: int, i: int, step: Any) -> Value:
         """The number of step `u` and row `i`."""
         builder, row_step = self._update.builder, self._update.operands["row_step"]
-        first = i // self._COUNT * self._COUNT
+        first = i // self._count * self._count
         if first not in self._groups:
             place = offset_of(builder, self._update.operands["at"], row_step, first)
             address = builder.gep(self._update.x.address, [place])

@@ -1,12 +1,12 @@
-"""Code for AVX-512, made on any machine: loops over a sum keep the numbers of their register tile in registers."""
+"""Code for AVX-512, made on any machine: loops over a sum keep their register tile, and addresses, in registers."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from onnx import helper
-from onnx_models import model_of
+from onnx import ModelProto, helper
+from onnx_models import model_of, numbers
 
 from mlirt.builder.device_choice import asking
 from mlirt.builder.host import cpu_target
@@ -17,12 +17,24 @@ from mlirt.passes.phases import TargetMachine
 from mlirt.passes.pipeline import PipelineOptions, run_phases
 
 
-def assembly(rows: int, depth: int, columns: int) -> str:
-    """The machine code of a product of two factors that are computed."""
-    node, context = helper.make_node("MatMul", ["x", "w"], ["y"]), RtContext()
+def product(rows: int, depth: int, columns: int) -> ModelProto:
+    """Of two factors that are computed."""
     factors = {"x": ("float32", (12, rows, depth)), "w": ("float32", (12, depth, columns))}
+    return model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], factors, ["y"])
+
+
+def convolution(channels: int, groups: int, dilation: int) -> ModelProto:
+    weights = {"w": numbers(channels, channels // groups, 3, 3)}
+    places = {"dilations": [dilation] * 2, "pads": [dilation] * 4}
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=groups, **places)
+    return model_of([node], {"x": ("float32", (1, channels, 28, 28))}, ["y"], weights)
+
+
+def assembly(network: ModelProto) -> str:
+    """The machine code of the kernels of a network."""
+    context = RtContext()
     with asking(None, "x86-64-v4"):
-        module = import_model(model_of([node], factors, ["y"]), context)
+        module = import_model(network, context)
         run_phases(module, context, options=PipelineOptions("cpu", "fp32", TargetMachine.of(cpu_target())))
         return machine_text(module, "asm")
 
@@ -45,9 +57,21 @@ def _jump(line: str) -> re.Match[str] | None:
 
 
 @pytest.mark.parametrize(("rows", "depth", "columns"), [(197, 64, 197), (204, 64, 197), (53, 32, 70)])
-def test_tiles_of_a_sum_stay_in_registers(rows: int, depth: int, columns: int) -> None:
-    loops = sum_loops(assembly(rows, depth, columns))
+def test_tiles_of_a_product_stay_in_registers(rows: int, depth: int, columns: int) -> None:
+    _assert_nothing_passes_memory(product(rows, depth, columns))
+
+
+@pytest.mark.parametrize(("channels", "groups", "dilation"), [(192, 8, 1), (192, 4, 1), (64, 1, 2), (96, 12, 2)])
+def test_addresses_of_a_convolution_stay_in_registers(channels: int, groups: int, dilation: int) -> None:
+    _assert_nothing_passes_memory(convolution(channels, groups, dilation))
+
+
+def _assert_nothing_passes_memory(network: ModelProto) -> None:
+    loops = sum_loops(assembly(network))
     assert loops
     for body in loops:
+        products = sum("vfmadd" in line for line in body)
         stored = [line for line in body if re.search(r"%zmm\d+, -?\d*\(%rsp\)", line)]
-        assert not stored, f"{len(stored)} registers go through memory in a loop of {len(body)} lines"
+        loaded = [line for line in body if re.search(r"\tmovq\t-?\d*\(%rsp\), %r", line)]
+        assert not stored, f"{len(stored)} vectors go through memory in a loop of {products} products"
+        assert len(loaded) <= products // 4, f"{len(loaded)} addresses are loaded in a loop of {products} products"
