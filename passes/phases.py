@@ -216,9 +216,9 @@ PHASES = (
             Step(
                 "fold-causal-mask", "hidden keys are skipped, as long as the mask is seen to be one of queries and keys"
             ),
-            Step("fold-moves-into-attention{target={target}}", "heads are read and written where they lie"),
+            Step("fold-moves-into-attention{target={target}{exact}}", "heads are read and written where they lie"),
             Step("split-joined-heads", "what is left of moves are keys that several heads share"),
-            Step("fold-moves-into-attention{target={target}}", "shared keys are read where they lie"),
+            Step("fold-moves-into-attention{target={target}{exact}}", "shared keys are read where they lie"),
             Step(
                 "fuse-attention-elementwise",
                 "what reads attention and is no move is in its way to the next product: most often a rounding to int8",
@@ -448,6 +448,7 @@ def specs_of(
     values["machine"] = f" arch={machine.arch}{having}" if target == "cuda" else having
     values["device"] = f" device={_quoted(machine.device)}" if machine.device else ""
     values["fast_math"] = ",".join(machine.fast_math) or "none"
+    values["exact"] = "" if "reassociate" in machine.fast_math else " exact=true"
     values["on_device"] = f"{{device={_quoted(machine.device)}}}" if machine.device else ""
     chosen = [
         _filled(step.spec, values)

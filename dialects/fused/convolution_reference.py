@@ -25,12 +25,13 @@ def convolve(x: Array, kernel: Array, spatial: Spatial, groups: int, padding_val
     kernel = kernel.reshape(groups, kernel.shape[0] // groups, *kernel.shape[1:])
     for tap in np.ndindex(*window):
         cut = tuple(
-            slice(t * d, t * d + (o - 1) * s + 1, s) for t, o, (s, d, _, _) in zip(tap, out, spatial, strict=True)
+            slice(t * d, t * d + max((o - 1) * s + 1, 0), s)
+            for t, o, (s, d, _, _) in zip(tap, out, spatial, strict=True)
         )
         result += np.einsum(
             "ngc...,gkc->ngk...", x[(..., *cut)], kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True
         )
-    return result.reshape(x.shape[0], -1, *out)
+    return result.reshape(x.shape[0], groups * kernel.shape[1], *out)
 
 
 def convolve_transposed(x: Array, kernel: Array, spatial: Spatial, groups: int, out: Sequence[int]) -> Array:
@@ -57,7 +58,7 @@ def convolve_transposed(x: Array, kernel: Array, spatial: Spatial, groups: int, 
             "ngc...,gck->ngk...", x, kernel[(slice(None), slice(None), slice(None), *tap)], optimize=True
         )
     crop = tuple(slice(more + p, more + p + o) for more, o, (_, _, p, _) in zip(front, out, spatial, strict=True))
-    return result.reshape(batch, -1, *full)[(..., *crop)]
+    return result.reshape(batch, groups * kernel.shape[2], *full)[(..., *crop)]
 
 
 def _pad(x: Array, spatial: Spatial, value: int) -> Array:

@@ -32,7 +32,8 @@ class FoldMovesIntoAttentionPass(RulePass):
     its place as long as neighbours along a head stay neighbours in memory. The result takes another order where one
     transpose is all that reads it, with or without a function of its own; for the `target` `cpu` the columns of a head
     stay neighbours, of which whole vectors are stored there. Where queries or keys are copied and multiplied with a
-    number that is neither 0 nor infinite, scores are multiplied with it, in the type of the computation.
+    number that is neither 0 nor infinite, scores are multiplied with it, in the type of the computation,
+    unless it is `exact`.
 
     Before:
 
@@ -48,6 +49,7 @@ class FoldMovesIntoAttentionPass(RulePass):
 
     name = "fold-moves-into-attention"
     target: str = "cuda"
+    exact: bool = False
 
     @rule(op(AttentionOp).named("attention"))
     def read_in_place(self, m: Match, attention: AttentionOp) -> Outcome:
@@ -74,6 +76,8 @@ class FoldMovesIntoAttentionPass(RulePass):
 
     @rule(op(AttentionOp).named("attention"))
     def scale_scores(self, m: Match, attention: AttentionOp) -> Outcome:
+        if self.exact:
+            return None
         for value in (attention.query, attention.key):
             view = value.owner if isinstance(value.owner, ViewOp) and value.has_one_use() else None
             copied = value if view is None else view.input
