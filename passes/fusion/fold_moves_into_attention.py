@@ -156,7 +156,7 @@ def _multiply_scores(attention: AttentionOp, factor: float) -> None:
     block = attention.score.block
     wide, first = block.args[0], block.first_op
     assert first is not None
-    number = arith.ConstantOp(FloatAttr(factor, wide.type))  # pyright: ignore[reportArgumentType]
+    number = arith.ConstantOp(FloatAttr(factor, wide.type))  # pyright: ignore[reportCallIssue, reportArgumentType]
     scaled = arith.MulfOp(wide, number.result)
     wide.replace_all_uses_with(scaled.result)
     scaled.operands[0] = wide

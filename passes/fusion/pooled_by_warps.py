@@ -13,10 +13,12 @@ from mlirt.dialects.trt.constant import ConstantOp
 
 _MAX_RESULTS_APART = 16  # channels of a deconvolution: one tile of matrix units
 # Operations and results in a microsecond of an H200 of the matrix units of warps from planes to planes (four
-# convolutions of 8 channels and a deconvolution of 3 in fp16 take what this says, a fifth more or less); operations of
-# the fastest kernels that do not pool, of 16 channels or more; bytes that a pooling reads, microseconds of its launch.
-_WARPS, _RESULTS, _FASTEST, _BYTES, _LAUNCH = 1.0e8, 1.4e6, 5.4e8, 3.5e6, 1.5
-_MIN_CHANNELS = 16  # of the input, for warpgroups
+# convolutions of 8 channels and a deconvolution of 3 in fp16 take what this says, a fifth more or less); bytes that a
+# pooling reads, microseconds of its launch.
+_WARPS, _RESULTS, _BYTES, _LAUNCH = 1.0e8, 1.4e6, 3.5e6, 1.5
+# Of the input: more are multiplied by warpgroups, with channels innermost. A mean over the 49 pixels of MobileNetV3's
+# last convolution, of 160 channels, took 450 us by warps, which read them across memory.
+_MAX_CHANNELS = 15
 
 
 def obstacle_for_warps(convolution: ConvolutionOp, window: Sequence[int]) -> str | None:
@@ -32,6 +34,9 @@ def obstacle_for_warps(convolution: ConvolutionOp, window: Sequence[int]) -> str
     if not isinstance(convolution.kernel.owner, ConstantOp):
         return "the weights are not known"
     flips = bool(convolution.transposed.value.data)
+    channels = dims(convolution.input.type)[1]
+    if not isinstance(channels, int) or channels > _MAX_CHANNELS:
+        return "warpgroups compute it, with channels innermost"
     if flips and rows > _MAX_RESULTS_APART:
         return "threads have no registers for the windows of so many channels until all results of a pixel are there"
     steps = [stride if flips else 1 for stride, _, _, _ in spatial]
@@ -62,10 +67,8 @@ def _gains(convolution: ConvolutionOp, *, flips: bool) -> bool:
     assert isinstance(moved, int)
     assert isinstance(own, int)
     assert isinstance(results, int)
-    channels = taps[0 if flips else 1]
-    fastest = _FASTEST if isinstance(channels, int) and channels >= _MIN_CHANNELS else _WARPS
     pooled = max(work / _WARPS, results / _RESULTS)
-    apart = max(work / fastest, (own + moved) / _BYTES) + _LAUNCH + moved / _BYTES
+    apart = max(work / _WARPS, (own + moved) / _BYTES) + _LAUNCH + moved / _BYTES
     return pooled < apart
 
 

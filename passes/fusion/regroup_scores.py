@@ -83,7 +83,7 @@ class RegroupScoresPass(RulePass):
             for body in bodies:
                 value = m.insert(body.under(value, long, moved), body.op).outputs[0]
         result = with_dims(softmax.output.type, long)
-        value = m.insert(SoftmaxOp(value, len(long) - 1, softmax.log.value.data, result=result), softmax).output
+        value = m.insert(SoftmaxOp(value, len(long) - 1, bool(softmax.log.value.data), result=result), softmax).output
         for body in weights:
             value = m.insert(body.under(value, long, places), body.op).outputs[0]
         m.drop(first, *_ops(ended), forth, *_ops(added), back, *_ops(scores), softmax, *_ops(weights))
@@ -194,8 +194,8 @@ def _product(
         product.epilogue.clone(),
         list(product.extras),
         [access.substituted(places) for access in product.access],
-        product.transpose_lhs.value.data,
-        product.transpose_rhs.value.data,
+        bool(product.transpose_lhs.value.data),
+        bool(product.transpose_rhs.value.data),
     )
 
 

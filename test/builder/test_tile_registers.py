@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from onnx import ModelProto, helper
@@ -25,7 +26,7 @@ def product(rows: int, depth: int, columns: int) -> ModelProto:
 
 def convolution(channels: int, groups: int, dilation: int) -> ModelProto:
     weights = {"w": numbers(channels, channels // groups, 3, 3)}
-    places = {"dilations": [dilation] * 2, "pads": [dilation] * 4}
+    places: dict[str, Any] = {"dilations": [dilation] * 2, "pads": [dilation] * 4}
     node = helper.make_node("Conv", ["x", "w"], ["y"], group=groups, **places)
     return model_of([node], {"x": ("float32", (1, channels, 28, 28))}, ["y"], weights)
 

@@ -218,7 +218,7 @@ class _Rows:
             strided(self.kept, 1, 1, 1)[part.kept, span.left, lane] = found
 
     @kernel
-    def _down(self, part: _Part, cells: Places, last: Places, best: Value | None, is_whole: bool) -> Value:
+    def _down(self, part: _Part, cells: Places, last: Places, best: Value | None, is_whole: bool) -> Any:
         """The taps of the other axes from the one on that has no cell yet; `last` is the place along the row."""
         number = len(cells)
         if number == len(self.across):

@@ -25,6 +25,7 @@ NETWORKS: dict[str, tuple[tuple[int, int, int], list[tuple[str, dict[str, Any]]]
     "global mean": ((5, 8, 17), [("Sigmoid", {}), ("GlobalAveragePool", {})], (False, True)),
     "mean of the largest": ((2, 4, 16), [("MaxPool", POOL), ("GlobalAveragePool", {})], (True, True)),
     "sum": ((2, 8, 16), [("Tanh", {}), ("ReduceSum", {"keepdims": 0})], (False, True)),
+    "many channels": ((2, 16, 16), [("Sigmoid", {}), ("GlobalAveragePool", {})], (False, False)),
     "overlapping": ((2, 8, 16), [("MaxPool", {"kernel_shape": [3, 3], "strides": [2, 2]})], (False, False)),
 }
 
