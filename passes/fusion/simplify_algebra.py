@@ -12,10 +12,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirt.dialects.fast_math import DEFAULT, read_rights
+from mlirt.dialects.layer_precisions import LAYER_PRECISIONS, PRECISION
 from mlirt.dialects.pass_plugins import active
 from mlirt.passes.fusion import algebra
 from mlirt.passes.options import option
+from mlirt.passes.remarks import declined
 from mlirt.passes.rules.equality import Equation, MachineRates, Saturation
+
+_SAID_OF_LAYERS = {"trt.ranges", LAYER_PRECISIONS, PRECISION}
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class SimplifyAlgebraPass(ModulePass):
 
         %a = trt.activation relu %x : (tensor<4xf32>) -> tensor<4xf32>
         %y = trt.elementwise prod %a, %six : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+
+    A network that says in which precision its layers compute, or which ranges its tensors have, stays as it is.
     """
 
     name = "simplify-algebra"
@@ -46,6 +52,9 @@ class SimplifyAlgebraPass(ModulePass):
     device: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        said = {name for inner in op.walk() for name in inner.attributes.keys() & _SAID_OF_LAYERS}
+        if said:
+            return declined(op, f"the network says {', '.join(sorted(said))} of its own layers and tensors")
         brought = [one for plugin in active() for one in plugin.objects(Equation)]
         rates = MachineRates.of(self.target, self.device)
         Saturation([*equations(), *brought], ctx, rates, read_rights(self.fast_math)).run(op)
