@@ -91,8 +91,8 @@ def tensor_mma(
 
 def instruction_descriptor(formats: tuple[int, int, int], columns: int, flips: tuple[bool, bool]) -> int:
     """What an instruction multiplies: types, whether tiles lie by depth, and the size of the product."""
-    sums, left, right = formats
-    types_ = sums << 4 | left << 7 | right << 10
+    accumulators, left, right = formats
+    types_ = accumulators << 4 | left << 7 | right << 10
     return types_ | flips[0] << 15 | flips[1] << 16 | columns // 8 << 17 | _ROWS // 16 << 24
 
 

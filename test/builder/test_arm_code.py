@@ -89,7 +89,7 @@ def instructions(text: str) -> Counter[str]:
     [
         ("neoverse-v1", {"sudot"}, {"sdot", "smull"}),
         ("neoverse-v2", {"sudot"}, {"sdot"}),
-        ("apple-m2", {"usdot"}, {"sdot"}),
+        ("apple-m2", {"sudot"}, {"sdot"}),
         ("neoverse-n1", {"sdot"}, {"usdot", "sudot"}),
         ("cortex-a57", {"smlal", "smlal2"}, {"sdot", "usdot", "sudot"}),
     ],

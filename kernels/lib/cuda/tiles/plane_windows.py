@@ -108,7 +108,7 @@ class PooledResults:
 
     @kernel
     def add(
-        self, pooled: Sequence[Value], sums: Value, pitch: int, thread: Value, image: Value, channel: Value
+        self, pooled: Sequence[Value], accumulators: Value, pitch: int, thread: Value, image: Value, channel: Value
     ) -> list[Value]:
         """What windows have come to with the rows of 16 channels that are in shared memory."""
         (deep, high), wide, lines = self.windows.rows, self.windows.sizes[-1], self.windows.lines
@@ -124,7 +124,7 @@ class PooledResults:
                     first = own * pitch + row * (lines.width * lines.interleave[-1]) + at[2] * wide
                     access = Access(static_range(wide), wide=wide % 2 == 0)
                     values = finished_fragment(
-                        self.op.epilogue, [load_fragment(sums, first, access), *extras], self.element
+                        self.op.epilogue, [load_fragment(accumulators, first, access), *extras], self.element
                     )
                     for x in static_range(wide):
                         value = cast(element_at(values, x), self.element, f32)
