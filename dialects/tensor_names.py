@@ -19,6 +19,8 @@ from mlirt.dialects.locations import name_of
 from mlirt.dialects.tensor_types import is_tensor
 from mlirt.dialects.trt.constant import ConstantOp
 
+RANGES = "trt.ranges"
+"""The attribute of a module with the range of each tensor by its name."""
 _LAST_NUMBER = re.compile(r"_(\d+)$", re.ASCII)
 _OTHERS = re.compile(r"[^\w.$\n]|[$\n]", re.ASCII)
 _ESCAPED = re.compile(rb"-x([0-9a-f]{2})")

@@ -15,7 +15,7 @@ from mlirt.dialects.constant_values import array_of
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
 from mlirt.dialects.fused.fused_op import yielded
-from mlirt.passes.fusion.scalar_bodies import tidy
+from mlirt.passes.fusion.scalar_bodies import tidy, unconverted
 from mlirt.passes.rules import Outcome, RulePass, op, rule
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ class FoldCausalMaskPass(RulePass):
         arguments: list[SSAValue] = list(attention.score.block.args)
         waiting = [yielded(attention.score)[0]]
         while waiting:
-            made = _source(waiting.pop()).owner
+            made = unconverted(waiting.pop()).owner
             if isinstance(made, arith.AddfOp):
                 for mask, rest in ((made.lhs, made.rhs), (made.rhs, made.lhs)):
-                    argument = _source(mask)
+                    argument = unconverted(mask)
                     if argument in arguments[1:]:
                         yield _Masked(made, argument, arguments.index(argument) - 1, rest, True)
                     waiting.append(rest)
@@ -90,7 +90,7 @@ class FoldCausalMaskPass(RulePass):
                         yield _Masked(made, made.cond, arguments.index(made.cond) - 1, rest, shows)
 
     def _is_hidden(self, value: SSAValue) -> bool:
-        owner = _source(value).owner
+        owner = unconverted(value).owner
         if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr):
             return False
         return owner.value.value.data <= self.hidden
@@ -115,13 +115,6 @@ class _Masked:
         while len(readers) == 1 and isinstance(readers[0], arith.ExtFOp | arith.TruncFOp):
             readers = [use.operation for use in readers[0].results[0].uses]
         return readers == [self.op]
-
-
-def _source(value: SSAValue) -> SSAValue:
-    """What a value is before conversions between floating-point types."""
-    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
-        value = value.owner.input
-    return value
 
 
 def _triangle(visible: Array | None) -> int | None:

@@ -20,6 +20,7 @@ from mlirt.dialects.locations import fuse
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, with_dims
 from mlirt.passes.fusion.access_composition import compose, identity_access, iteration_dims
+from mlirt.passes.fusion.scalar_bodies import unconverted
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
@@ -139,12 +140,12 @@ def _factor(move: PointwiseOp) -> float | None:
     if len(move.inputs) != 1 or len(move.outputs) != 1:
         return None
     element, (result,) = move.body.block.args[0], yielded(move.body)
-    product = _unconverted(result).owner
+    product = unconverted(result).owner
     if element_of(move.inputs[0].type) != element_of(move.outputs[0].type) or not isinstance(product, arith.MulfOp):
         return None
     for one, other in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
-        number = _unconverted(other).owner
-        if _unconverted(one) is element and isinstance(number, arith.ConstantOp):
+        number = unconverted(other).owner
+        if unconverted(one) is element and isinstance(number, arith.ConstantOp):
             value = number.value
             is_usable = isinstance(value, FloatAttr) and math.isfinite(value.value.data) and value.value.data != 0
             return value.value.data if isinstance(value, FloatAttr) and is_usable else None
@@ -161,13 +162,6 @@ def _multiply_scores(attention: AttentionOp, factor: float) -> None:
     wide.replace_all_uses_with(scaled.result)
     scaled.operands[0] = wide
     block.insert_ops_before([number, scaled], first)
-
-
-def _unconverted(value: SSAValue) -> SSAValue:
-    """What a value is before conversions between floating-point types."""
-    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
-        value = value.owner.input
-    return value
 
 
 def _before(value: SSAValue, access: AccessAttr, attention: AttentionOp) -> tuple[SSAValue, AccessAttr] | None:

@@ -18,7 +18,7 @@ from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_name, element_of, is_float, rank, with_element
 from mlirt.passes.fusion.access_composition import identity_access
-from mlirt.passes.fusion.scalar_bodies import tidy
+from mlirt.passes.fusion.scalar_bodies import tidy, unconverted
 from mlirt.passes.options import option
 from mlirt.passes.rules import Match, Outcome, RulePass, op, repeated, rule
 
@@ -39,26 +39,19 @@ def _is_in_place(found: PointwiseOp) -> bool:
 
 
 def _is_conversion(region: Region) -> bool:
-    return len(region.block.args) == 1 and _source(yielded(region)[0]) is region.block.args[0]
-
-
-def _source(value: SSAValue) -> SSAValue:
-    """What a value is before conversions between floating-point types."""
-    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
-        value = value.owner.input
-    return value
+    return len(region.block.args) == 1 and unconverted(yielded(region)[0]) is region.block.args[0]
 
 
 def _replaces_nan(found: PointwiseOp) -> bool:
     """Whether an op gives zero for not-a-number, and every other element as it is."""
     if not _is_in_place(found):
         return False
-    element, chosen = found.body.block.args[0], _source(yielded(found.body)[0]).owner
+    element, chosen = found.body.block.args[0], unconverted(yielded(found.body)[0]).owner
     if not isinstance(chosen, arith.SelectOp) or not isinstance(test := chosen.cond.owner, arith.CmpfOp):
         return False
-    same = _source(test.lhs) is element and _source(test.rhs) is element
+    same = unconverted(test.lhs) is element and unconverted(test.rhs) is element
     predicate = list(arith.CMPF_COMPARISON_OPERATIONS)[test.predicate.value.data]
-    return same and predicate in ("une", "uno") and _is_zero(chosen.lhs) and _source(chosen.rhs) is element
+    return same and predicate in ("une", "uno") and _is_zero(chosen.lhs) and unconverted(chosen.rhs) is element
 
 
 def _is_zero(value: SSAValue) -> bool:

@@ -22,7 +22,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.target import HOPPER, Target
 from mlirt.dialects.tensor_types import dims, tensor
 from mlirt.passes.fusion.pooled_by_warps import NO_TILE, fits_tiles, obstacle_for_warps
-from mlirt.passes.fusion.scalar_bodies import tidy
+from mlirt.passes.fusion.scalar_bodies import tidy, unconverted
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
 _TILE = (2, 4, 8)  # rows of pixels of a volume in depth and height, and of an image
@@ -167,9 +167,7 @@ def _box(pixels: Sequence[int], convolution: ConvolutionOp, windows: Sequence[in
 
 def _only_converts(region: Region) -> bool:
     """Whether a body gives its only argument, perhaps as another type of float."""
-    value = yielded(region)[0]
-    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
-        value = value.owner.input
+    value = unconverted(yielded(region)[0])
     return len(region.block.args) == 1 and (is_identity(region) or value is region.block.args[0])
 
 

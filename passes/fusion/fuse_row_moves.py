@@ -31,7 +31,7 @@ _MIN_ROW = 16
 """Elements. Shorter rows are copied as fast as elements, and the table has a number for each of them."""
 _MAX_ROWS = 2**20
 _MAX_OPS = 64
-_MAX_BODIES = 4
+_MAX_HOPS = 4
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _joins(before: int, after: int) -> bool:
 def _is_of_images(source: SSAValue, result: SSAValue) -> bool:
     """Whether convolutions or windows are next to the moves, but for pointwise ops of each element."""
     above, below = [source.owner], [use.operation for use in result.uses]
-    for _ in range(_MAX_BODIES):
+    for _ in range(_MAX_HOPS):
         above += [value.owner for one in above if _is_body(one) for value in one.operands if value.owner not in above]
         below += [user for one in below if _is_body(one) for user in _readers(one) if user not in below]
     return any(isinstance(one, ConvolutionOp | WindowOp) for one in (*above, *below))
@@ -183,7 +183,7 @@ def _is_body(op: Operation | Block) -> TypeGuard[PointwiseOp]:
 def _goes_on(op: Operation) -> bool:
     """Whether all that reads a move are moves as well that lead to one of them, with which it is looked at."""
     found = _readers(op)
-    for _ in range(_MAX_BODIES):
+    for _ in range(_MAX_HOPS):
         if not found or not all(_is_move(one) and one.parent is op.parent for one in found):
             return False
         if len(found) == 1:

@@ -127,6 +127,13 @@ def _key(op: Operation) -> tuple[object, ...]:
     return (op.name, *map(id, op.operands), *properties.items(), ROUNDS in op.attributes, op.results[0].type)
 
 
+def unconverted(value: SSAValue) -> SSAValue:
+    """What a value is before conversions between floating-point types."""
+    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
+        value = value.owner.input
+    return value
+
+
 def _unrounded(op: Operation) -> SSAValue | None:
     """x where `op` is extf(truncf(x)) back to x's type: a fused value is kept in the precision of the computation, but
     for what a network rounds.

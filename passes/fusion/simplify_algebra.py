@@ -14,12 +14,13 @@ from xdsl.passes import ModulePass
 from mlirt.dialects.fast_math import DEFAULT, read_rights
 from mlirt.dialects.layer_precisions import LAYER_PRECISIONS, PRECISION
 from mlirt.dialects.pass_plugins import active
+from mlirt.dialects.tensor_names import RANGES
 from mlirt.passes.fusion import algebra
 from mlirt.passes.options import option
 from mlirt.passes.remarks import declined
 from mlirt.passes.rules.equality import Equation, MachineRates, Saturation
 
-_SAID_OF_LAYERS = {"trt.ranges", LAYER_PRECISIONS, PRECISION}
+_SAID_OF_LAYERS = {RANGES, LAYER_PRECISIONS, PRECISION}
 
 
 @dataclass(frozen=True)

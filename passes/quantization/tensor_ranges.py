@@ -11,7 +11,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, f64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirt.dialects.tensor_names import aliases, tensor_names
+from mlirt.dialects.tensor_names import RANGES, aliases, tensor_names
 from mlirt.dialects.trt.activation import ActivationKind, ActivationOp
 from mlirt.dialects.trt.concatenation import ConcatenationOp
 from mlirt.dialects.trt.gather import GatherOp
@@ -22,7 +22,6 @@ from mlirt.dialects.trt.slice import SliceOp
 from mlirt.errors import InvalidInputError
 from mlirt.passes.quantization.channel_statistics import CHANNELS, ChannelStatistics, channels_in, set_channels
 
-RANGES = "trt.ranges"
 MAX_INT8 = 127.0
 
 

@@ -17,11 +17,13 @@ x, a, b = value("x"), value("a"), value("b")
 _NONE, _TRANSPOSE = MatrixOperation.NONE, MatrixOperation.TRANSPOSE
 
 
-@equation(op(ShuffleOp, op(MatrixMultiplyOp, a, b).named("product"), reshape_dims=None).named("turned"))
-def transpose_product(m: EqualMatch, turned: ShuffleOp, product: MatrixMultiplyOp, a: SSAValue, b: SSAValue) -> Outcome:
+@equation(op(ShuffleOp, op(MatrixMultiplyOp, a, b).named("product"), reshape_dims=None).named("transpose"))
+def transpose_product(
+    m: EqualMatch, transpose: ShuffleOp, product: MatrixMultiplyOp, a: SSAValue, b: SSAValue
+) -> Outcome:
     """(A B)^T = B^T A^T: the same sums."""
     operations = (product.lhs_op.data, product.rhs_op.data)
-    if not _swaps_last(turned, rank(product.output.type)) or MatrixOperation.VECTOR in operations:
+    if not _swaps_last(transpose, rank(product.output.type)) or MatrixOperation.VECTOR in operations:
         return None
     lhs, rhs = (_NONE if one is _TRANSPOSE else _TRANSPOSE for one in reversed(operations))
     if not is_float(element_of(a.type)):
@@ -29,10 +31,10 @@ def transpose_product(m: EqualMatch, turned: ShuffleOp, product: MatrixMultiplyO
     return m.make(MatrixMultiplyOp, b, a, lhs_op=lhs.value, rhs_op=rhs.value)
 
 
-def _swaps_last(turned: ShuffleOp, axes: int) -> bool:
-    if turned.first_transpose is not None and turned.second_transpose is not None:
+def _swaps_last(transpose: ShuffleOp, axes: int) -> bool:
+    if transpose.first_transpose is not None and transpose.second_transpose is not None:
         return False
-    given = turned.first_transpose if turned.first_transpose is not None else turned.second_transpose
+    given = transpose.first_transpose if transpose.first_transpose is not None else transpose.second_transpose
     order: Sequence[int] = () if given is None else integers(given)
     return list(order) == [*range(axes - 2), axes - 1, axes - 2]
 

@@ -279,7 +279,7 @@ class _Emission:
         self._numbers |= {value: graph.find(value) for value in region.outputs}
 
     def run(self) -> None:
-        """Insert new layers in front of the first one that needs them, and erase what nobody reads any more."""
+        """Insert new layers in front of the first one that needs them, and erase dead code."""
         values, block = self.choice.values, self.region.block
         chosen, places = set(self.choice.ops), self.region.places
         anchors: dict[Operation, list[SSAValue]] = {}
