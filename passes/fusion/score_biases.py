@@ -14,6 +14,9 @@ from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.softmax import SoftmaxOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.tensor_types import dims, element_of
+from mlirt.passes.fusion.scalar_bodies import unconverted
+
+_MAX_BIASES = 8
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def biased_scores(last: ViewOp) -> BiasedScores | None:
     if not _leads_to_softmax(last.output):
         return None
     while isinstance(op := value.owner, PointwiseOp) and value.has_one_use():
-        summand = _sum_of_scores(op)
+        summand = _sum_of_scores(op, _MAX_BIASES)
         if summand is None:
             return None
         found.append(AddedBias(op, 1 - summand))
@@ -64,37 +67,30 @@ def _element(view: ViewOp) -> object:
     return element_of(view.input.type)
 
 
-def _sum_of_scores(op: PointwiseOp) -> int | None:
-    """Which operand of a sum of two is what one view shows, through sums of such; None for another op."""
+def _sum_of_scores(op: PointwiseOp, most: int) -> int | None:
+    """Which operand of a sum of two is what one view shows, through at most so many sums; None for another op."""
     if len(op.inputs) != 2 or len(op.outputs) != 1 or not _is_sum(op):
         return None
     shape = dims(op.outputs[0].type)
     for number, (value, access) in enumerate(zip(op.inputs, op.access, strict=True)):
-        if dims(value.type) == shape and is_elementwise(access, shape) and _shows_scores(value):
+        if dims(value.type) == shape and is_elementwise(access, shape) and _shows_scores(value, most - 1):
             return number
     return None
 
 
-def _shows_scores(value: SSAValue) -> bool:
-    """Whether sums lead from a view of a product's result to this."""
+def _shows_scores(value: SSAValue, most: int) -> bool:
+    """Whether at most so many sums lead from a view of a product's result to this."""
     owner = value.owner
     if isinstance(owner, ViewOp):
         return isinstance(owner.input.owner, MatmulOp)
-    return isinstance(owner, PointwiseOp) and _sum_of_scores(owner) is not None
+    return most > 0 and isinstance(owner, PointwiseOp) and _sum_of_scores(owner, most) is not None
 
 
 def _is_sum(op: PointwiseOp) -> bool:
     """Whether a body adds its two elements, whatever format it does so in."""
-    total = _as_computed(yielded(op.body)[0]).owner
+    total = unconverted(yielded(op.body)[0]).owner
     args = op.body.block.args
-    return isinstance(total, arith.AddfOp) and {_as_computed(total.lhs), _as_computed(total.rhs)} == set(args)
-
-
-def _as_computed(value: SSAValue) -> SSAValue:
-    """What a value is before conversions between floating-point types."""
-    while isinstance(value.owner, arith.ExtFOp | arith.TruncFOp):
-        value = value.owner.input
-    return value
+    return isinstance(total, arith.AddfOp) and {unconverted(total.lhs), unconverted(total.rhs)} == set(args)
 
 
 def _leads_to_softmax(value: SSAValue) -> bool:

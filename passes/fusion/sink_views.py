@@ -21,6 +21,8 @@ from mlirt.passes.fusion.score_biases import biased_scores
 from mlirt.passes.fusion.view_composition import through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule, some
 
+_MAX_BODIES = 16
+
 
 @dataclass(frozen=True)
 class SinkViewsPass(RulePass):
@@ -155,12 +157,17 @@ def _is_alone(view: ViewOp) -> bool:
 
 
 def _ends_a_product(op: PointwiseOp, shape: tuple[Dim, ...]) -> bool:
-    """Whether an op reads, element by element and alone, what a product has or pointwise ops have made of it."""
-    for value, access in zip(op.inputs, op.access, strict=True):
-        owner = value.owner
-        if is_elementwise(access, shape) and dims(value.type) == shape and value.has_one_use():
-            if isinstance(owner, Accumulating) or (isinstance(owner, PointwiseOp) and _ends_a_product(owner, shape)):
-                return True
+    """Whether an op reads, element by element and alone, what a product has or a few pointwise ops have made of it."""
+    waiting = [op]
+    for _ in range(_MAX_BODIES):
+        if not waiting:
+            break
+        one = waiting.pop()
+        for value, access in zip(one.inputs, one.access, strict=True):
+            if is_elementwise(access, shape) and dims(value.type) == shape and value.has_one_use():
+                if isinstance(value.owner, Accumulating):
+                    return True
+                waiting += [value.owner] if isinstance(value.owner, PointwiseOp) else []
     return False
 
 
