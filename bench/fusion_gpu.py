@@ -18,7 +18,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -235,7 +235,7 @@ def _times(contestants: Mapping[str, Callable[[], object]], stream: int) -> dict
 
 
 class Device:
-    """Who may use the device: several at once, or one alone. Who waits to be alone keeps newcomers out."""
+    """Who may use the device: several at once, or one alone. Newcomers stay out until all who wait to be alone were."""
 
     def __init__(self, work: Path) -> None:
         self._names = (work / "door.lock", work / "room.lock")
@@ -249,24 +249,32 @@ class Device:
         for file in self._files:
             file.close()
 
-    def shared(self) -> AbstractContextManager[None]:
-        """Beside others."""
-        return self._held(fcntl.LOCK_SH)
-
-    def alone(self) -> AbstractContextManager[None]:
-        """Alone."""
-        return self._held(fcntl.LOCK_EX)
-
     @contextmanager
-    def _held(self, kind: int) -> Generator[None]:
+    def shared(self) -> Generator[None]:
+        """Beside others."""
         door, room = self._files
-        fcntl.flock(door, fcntl.LOCK_EX)
-        fcntl.flock(room, kind)
-        fcntl.flock(door, fcntl.LOCK_UN)
+        with _locked(door, fcntl.LOCK_EX):
+            fcntl.flock(room, fcntl.LOCK_SH)
         try:
             yield
         finally:
             fcntl.flock(room, fcntl.LOCK_UN)
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Alone. All who wait for that share the door, so that they follow one another."""
+        door, room = self._files
+        with _locked(door, fcntl.LOCK_SH), _locked(room, fcntl.LOCK_EX):
+            yield
+
+
+@contextmanager
+def _locked(file: IO[bytes], kind: int) -> Generator[None]:
+    fcntl.flock(file, kind)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def ratio(row: Row) -> float | None:

@@ -73,10 +73,10 @@ def _stay(work: Path, alone: bool, name: str, events: SimpleQueue[tuple[str, str
         events.put((name, "out"))
 
 
-def _is_held(lock: Path) -> bool:
+def _is_held(lock: Path, kind: int = fcntl.LOCK_EX) -> bool:
     with lock.open("ab") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False
@@ -87,6 +87,14 @@ def _wait_until_held(lock: Path) -> None:
     while not _is_held(lock):
         assert time.monotonic() < end, "nobody waits to be alone"
         time.sleep(0.01)
+
+
+def test_who_measures_leaves_the_door_to_others_who_measure(tmp_path: Path) -> None:
+    door = tmp_path / "door.lock"
+    with Device(tmp_path) as device, device.alone():
+        assert _is_held(door)
+        assert not _is_held(door, fcntl.LOCK_SH)
+        assert _is_held(tmp_path / "room.lock", fcntl.LOCK_SH)
 
 
 def test_who_measures_is_alone_and_is_not_passed_by_newcomers(tmp_path: Path) -> None:
