@@ -96,6 +96,7 @@ PHASES = (
             Step("fuse-loops", "loops with the same trip count share one counter"),
             Step("convert-if-to-select", "tiny branches fuse with what is around them"),
             Step("simplify-shuffles", "transposes and reshapes meet and cancel once their shapes are known"),
+            Step("hoist-row-transposes", "what two shuffles do around a product is one shuffle by now"),
             Step("fold-constants", "what moved in front of a constant is computed too"),
             Step("fold-requirements", "conditions that are ever known when the engine is built are known by now"),
             Step("dce", "an unused layer must not count as the second reader of another one"),

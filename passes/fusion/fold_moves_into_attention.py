@@ -21,7 +21,7 @@ from mlirt.dialects.symbolic import Dim
 from mlirt.dialects.tensor_types import dims, element_of, with_dims
 from mlirt.passes.fusion.access_composition import compose, identity_access, iteration_dims
 from mlirt.passes.fusion.scalar_bodies import unconverted
-from mlirt.passes.fusion.view_composition import through_view
+from mlirt.passes.fusion.view_composition import order_before_view, through_view
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
@@ -125,6 +125,24 @@ class FoldMovesIntoAttentionPass(RulePass):
         reader.properties["access"] = ArrayAttr(_replaced(reader.access.data, 0, own))
         return reader
 
+    @rule(op(PointwiseOp, op(ViewOp).named("view")).named("move"))
+    def write_viewed_in_order(self, m: Match, move: PointwiseOp, view: ViewOp) -> Outcome:
+        views = _views_of_attention(view)
+        attention = views[-1].input.owner if views else None
+        if not isinstance(attention, AttentionOp) or not is_identity(move.body) or len(move.inputs) != 1:
+            return None
+        transposed = _order_of(move, view.output)
+        order = None if transposed is None else _order_before(attention.output, view, transposed)
+        if order is None:
+            return "the transpose parts axes that the view of {attention} joins"
+        shape = with_dims(attention.output.type, [dims(attention.output.type)[axis] for axis in order])
+        access = AccessAttr.of([iteration(order.index(axis)) for axis in range(len(order))])
+        body = identity_region(element_of(shape))
+        m.note = "the transpose goes in front of the view, where attention can write in its order"
+        moved = m.insert(PointwiseOp([attention.output], [access], [shape], body))
+        m.drop(*views)
+        return m.insert(ViewOp(moved.outputs[0], move.outputs[0].type))
+
     @rule(op(PointwiseOp, op(PointwiseOp, op(AttentionOp), ...).named("function")).named("move"))
     def apply_in_order(self, m: Match, move: PointwiseOp, function: PointwiseOp) -> Outcome:
         asks_for_place = any(isinstance(one, IndexOp) for one in function.body.block.ops)
@@ -133,6 +151,20 @@ class FoldMovesIntoAttentionPass(RulePass):
         access = [compose(one, move.access.data[0]) for one in function.access]
         m.note = "the function behind attention is applied in the order of the transpose behind it"
         return m.insert(PointwiseOp(list(function.inputs), access, [move.outputs[0].type], function.body.clone()))
+
+
+def _views_of_attention(last: ViewOp) -> list[ViewOp]:
+    """The views of attention's result up to the last one, which nothing else reads; none where it is of another op."""
+    views = [last]
+    while isinstance(before := views[-1].input.owner, ViewOp):
+        views.append(before)
+    alone = all(view.output.has_one_use() and view.input.has_one_use() for view in views)
+    return views if alone and isinstance(views[-1].input.owner, AttentionOp) else []
+
+
+def _order_before(made: SSAValue, view: ViewOp, transposed: Sequence[int]) -> list[int] | None:
+    """The order of axes in front of a view that the transposition of those behind it stands for."""
+    return order_before_view(dims(made.type), dims(view.output.type), transposed)
 
 
 def _factor(move: PointwiseOp) -> float | None:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirt.dialects.fused.access import AccessAttr, repeated_lengths
+from mlirt.dialects.fused.access import AccessAttr, is_elementwise, repeated_lengths
 from mlirt.dialects.fused.contraction import ConvolutionOp, MatmulOp
 from mlirt.dialects.fused.fused_op import is_identity
 from mlirt.dialects.fused.packed_contraction import PackedMatmulOp
@@ -40,8 +40,8 @@ class FusePointwisePass(ModulePass):
     is fused only where computing it again is cheap, all readers can take it, and no convolution, product or reduction
     before it can, where it costs nothing and stores no wider elements; an op with at most `max-operands` operands and
     `max-ops` scalar ops comes out. What can end a convolution or product so that this stores narrower elements, such as
-    bytes instead of 32-bit sums, is left to it. An operand that a run may repeat is copied where the reader can end a
-    convolution or product.
+    bytes instead of 32-bit sums, is left to it, and so is what only a copy to other places reads. An operand that a run
+    may repeat is copied where the reader can end a convolution or product.
 
     Before:
 
@@ -96,7 +96,8 @@ class FusePointwisePass(ModulePass):
             or producer.parent is not consumer.parent
         ):
             return False
-        if _ends_a_wider_sum(producer) or (_may_repeat(producer) and _is_epilogue(consumer)):
+        left = _ends_a_wider_sum(producer) or (_may_repeat(producer) and _is_epilogue(consumer))
+        if left or (_only_moves(consumer) and _ends_as_narrow(producer)):
             declined(consumer, "{} is left to the convolution or product before it", producer)
             return False
         cost = work(producer.body)
@@ -144,6 +145,13 @@ def _ends_as_narrow(op: PointwiseOp) -> bool:
     width = byte_width(element_of(op.outputs[0].type))
     made = [value for value in op.inputs if producer_of(op, value) is not None]
     return any(byte_width(element_of(value.type)) >= width for value in made)
+
+
+def _only_moves(op: Consumer) -> bool:
+    """Whether the op copies what it reads to other places, which ends no convolution or product."""
+    if not isinstance(op, PointwiseOp) or not is_identity(op.body):
+        return False
+    return not is_elementwise(op.access.data[0], dims(op.outputs[0].type))
 
 
 def _may_repeat(op: PointwiseOp) -> bool:

@@ -32,7 +32,8 @@ class SinkViewsPass(RulePass):
     computed by such an op or a pointwise one, and the view is read by pointwise ops alone. Its other operands are
     views of tensors of the same dimensions, or read the same for all positions; where the view only adds or drops axes
     of length 1, or joins axes of what another pointwise op computes, they may be anything. What ends a product or a
-    convolution of the dimensions behind the view stays there: the view is an operand of its epilogue.
+    convolution of the dimensions behind the view stays there: the view is an operand of its epilogue. Where a product
+    or convolution in front of the view has no other reader, operands of the dimensions behind it are viewed as well.
 
     Before:
 
@@ -135,15 +136,35 @@ class SinkViewsPass(RulePass):
         is_free = all(map(_is_alone, sources.values())) and ((joins and places is not None) or _is_returned(reader))
         if _only_widens(reader) and not is_free and not _narrows_again(reader.outputs[0], before):
             return "it is a conversion that the view's readers may do"
-        pairs = zip(reader.inputs, reader.access, strict=True)
+        pairs = list(zip(reader.inputs, reader.access, strict=True))
         reads = [_read_before(*pair, sources, before, places) for pair in pairs]
-        found = [read for read in reads if read is not None]
-        if len(found) < len(reads):
+        others = [pair for pair, read in zip(pairs, reads, strict=True) if read is None]
+        if others and (not _may_end(sources, reader, after) or not all(_is_whole(*pair, after) for pair in others)):
             return "another operand is not broadcast along the dimensions that the view joins"
+        viewed = {value: m.insert(ViewOp(value, with_dims(value.type, before))).output for value, _ in others}
+        own = identity_access(len(before))
+        found = [read or (viewed[value], own) for read, (value, _) in zip(reads, pairs, strict=True)]
         result, body = with_dims(reader.outputs[0].type, before), reader.detach_region(reader.body)
         moved = m.insert(PointwiseOp([value for value, _ in found], [access for _, access in found], [result], body))
         m.drop(*sources.values())
         return m.insert(ViewOp(moved.outputs[0], reader.outputs[0].type))
+
+
+def _may_end(sources: Mapping[SSAValue, ViewOp], reader: PointwiseOp, after: tuple[Dim, ...]) -> bool:
+    """Whether a product or convolution that is viewed can take in what reads the view, and no other one would."""
+    return all(map(_shows_a_product, sources.values())) and not _ends_a_product(reader, after)
+
+
+def _shows_a_product(view: ViewOp) -> bool:
+    """Whether a view alone reads what a product or convolution, perhaps with pointwise ops behind it, computes."""
+    made = view.input.owner
+    ends = isinstance(made, PointwiseOp) and _ends_a_product(made, dims(view.input.type))
+    return _is_alone(view) and (ends or isinstance(made, Accumulating))
+
+
+def _is_whole(value: SSAValue, access: AccessAttr, shape: tuple[Dim, ...]) -> bool:
+    """Whether a tensor of these dimensions is read element by element."""
+    return dims(value.type) == shape and is_elementwise(access, shape)
 
 
 def _is_returned(op: PointwiseOp) -> bool:

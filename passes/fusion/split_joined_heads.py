@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
+from xdsl.ir import SSAValue
 
 from mlirt.dialects.fused.access import AccessAttr, iteration
 from mlirt.dialects.fused.attention import AttentionOp
-from mlirt.dialects.fused.fused_op import IndexOp
+from mlirt.dialects.fused.fused_op import IndexOp, is_identity
+from mlirt.dialects.fused.pointwise import PointwiseOp
 from mlirt.dialects.fused.view import ViewOp
 from mlirt.dialects.integer_list import integer_list
 from mlirt.dialects.symbolic import Dim, substitute, symbols
 from mlirt.dialects.tensor_types import dims, with_dims
-from mlirt.passes.fusion.view_composition import joined_axes
+from mlirt.passes.fusion.view_composition import joined_axes, partly_joined_axes
 from mlirt.passes.rules import Match, Outcome, RulePass, op, rule
 
 
@@ -23,7 +25,9 @@ class SplitJoinedHeadsPass(RulePass):
     """Split a batch dimension of attention in two where an operand is a view that joins two axes into it.
 
     Keys and values that several heads share (grouped queries) are repeated along an axis of its own, which is then
-    joined with that of the heads. With a dimension for either, attention can read what was repeated.
+    joined with that of the heads. With a dimension for either, attention can read what was repeated. So can it read a
+    slice of a tensor that has queries, keys and values side by side where sequences and heads are one batch dimension
+    (2 sequences of 128 columns viewed as 8 heads of 32).
 
     Before:
 
@@ -48,17 +52,25 @@ class SplitJoinedHeadsPass(RulePass):
 
 
 def _joined(attention: AttentionOp) -> tuple[int, Dim, Dim] | None:
-    """A batch dimension that a view of keys or values joins, and the lengths of its two parts."""
-    for value, access in list(zip(attention.operands, attention.access, strict=True))[1:3]:
+    """A batch dimension that the view of an operand joins, and the lengths of its two parts."""
+    for position, (value, access) in enumerate(zip(attention.operands, attention.access, strict=True)):
         view = value.owner
         if not isinstance(view, ViewOp):
             continue
-        for axis, (outer, inner) in joined_axes(dims(view.input.type), dims(value.type)).items():
+        sizes = dims(view.input.type), dims(value.type)
+        joined = joined_axes(*sizes) if 0 < position < 3 else {}
+        if _is_copy(view.input) and position < 3:  # others are read through their view as they lie
+            joined |= partly_joined_axes(*sizes)
+        for axis, (outer, inner) in joined.items():
             index = access.indices()[axis]
             for batch in range(attention.batch_rank):
                 if index == iteration(batch) and not _asks_for(attention, batch):
                     return batch, outer, inner
     return None
+
+
+def _is_copy(value: SSAValue) -> bool:
+    return isinstance(value.owner, PointwiseOp) and len(value.owner.inputs) == 1 and is_identity(value.owner.body)
 
 
 def _asks_for(attention: AttentionOp, axis: int) -> bool:

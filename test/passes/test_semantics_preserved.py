@@ -28,7 +28,7 @@ from mlirt.dialects.trt.slice import SliceOp
 from mlirt.dialects.trt.softmax import SoftmaxOp
 from mlirt.dialects.trt.unary import UnaryKind, UnaryOp
 
-CLEANUP = "canonicalize,fold-constants,propagate-shapes,simplify-shuffles,fold-constants"
+CLEANUP = "canonicalize,fold-constants,propagate-shapes,simplify-shuffles,hoist-row-transposes,fold-constants"
 LAYERS = (
     "fold-scale-into-convolution,fuse-padding-convolution,fold-pooling-into-convolution,move-sums-before-products,"
     "simplify-algebra,fuse-sibling-convolutions{min-work=1},canonicalize,cse,dce"

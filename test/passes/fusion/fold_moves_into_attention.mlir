@@ -179,3 +179,24 @@ func.func @scaled_by_zero(%q: tensor<2x5x16xf32>, %k: tensor<2x5x16xf32>) -> ten
   }
   func.return %a : tensor<2x5x16xf32>
 }
+
+// -----
+
+// The transpose of a view that joins heads: attention writes sequences in that order, and the view joins heads behind.
+// CHECK-LABEL: @transposed_behind_a_view
+// CHECK: [[Y:%.*]] = fused.attention {{.*}}order = array<i64: 0, 2, 1, 3>} {{.*}} -> tensor<2x5x3x4xf16>
+// CHECK: [[V:%.*]] = fused.view [[Y]] : (tensor<2x5x3x4xf16>) -> tensor<2x5x12xf16>
+// CHECK: func.return [[V]]
+func.func @transposed_behind_a_view(%q: tensor<2x3x5x4xf16>, %k: tensor<2x3x5x4xf16>) -> tensor<2x5x12xf16> {
+  %a = fused.attention %q, %k, %k {access = [#fused.access<["d0", "d1", "d2", "d4"]>, #fused.access<["d0", "d1", "d3", "d4"]>, #fused.access<["d0", "d1", "d3", "d5"]>], reduced = #trt.dims<["5", "4"]>, order = array<i64: 2, 0, 1, 3>} : (tensor<2x3x5x4xf16>, tensor<2x3x5x4xf16>, tensor<2x3x5x4xf16>) -> tensor<5x2x3x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  %h = fused.view %a : (tensor<5x2x3x4xf16>) -> tensor<5x6x4xf16>
+  %v = fused.view %h : (tensor<5x6x4xf16>) -> tensor<5x2x12xf16>
+  %y = fused.pointwise %v {access = [#fused.access<["d1", "d0", "d2"]>]} : (tensor<5x2x12xf16>) -> tensor<2x5x12xf16> {
+  ^bb0(%e: f16):
+    fused.yield %e : f16
+  }
+  func.return %y : tensor<2x5x12xf16>
+}

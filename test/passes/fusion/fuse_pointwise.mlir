@@ -227,3 +227,27 @@ func.func @widened_in_readers(%x: tensor<5x8xf16>, %w: tensor<8x6xf16>) -> (tens
   %k = trt.reduce max %s {axes = array<i64: 1>, keep_dims = false} : (tensor<5x6xf32>) -> tensor<5xf32>
   func.return %q, %k : tensor<5xf32>, tensor<5xf32>
 }
+
+// -----
+
+// A bias behind a product that a transpose reads: the product ends with it, and the transpose may go elsewhere.
+// CHECK-LABEL: @bias_before_a_transpose
+// CHECK: [[M:%.*]] = fused.matmul
+// CHECK: [[B:%.*]] = fused.pointwise [[M]], %b {{.*}} -> tensor<3x8xf32>
+// CHECK: fused.pointwise [[B]] {access = [#fused.access<["d1", "d0"]>]} {{.*}} -> tensor<8x3xf32>
+func.func @bias_before_a_transpose(%x: tensor<3x4xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<8x3xf32> {
+  %p = fused.matmul %x, %w : (tensor<3x4xf32>, tensor<4x8xf32>) -> tensor<3x8xf32> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  %a = fused.pointwise %p, %b {access = [#fused.access<["d0", "d1"]>, #fused.access<["d1"]>]} : (tensor<3x8xf32>, tensor<8xf32>) -> tensor<3x8xf32> {
+  ^bb0(%e: f32, %f: f32):
+    %t = arith.addf %e, %f : f32
+    fused.yield %t : f32
+  }
+  %y = fused.pointwise %a {access = [#fused.access<["d1", "d0"]>]} : (tensor<3x8xf32>) -> tensor<8x3xf32> {
+  ^bb0(%g: f32):
+    fused.yield %g : f32
+  }
+  func.return %y : tensor<8x3xf32>
+}

@@ -326,3 +326,18 @@ func.func @other_scores(%q: tensor<2x6x4xf32>, %k: tensor<2x6x4xf32>, %h: tensor
   %z = trt.shuffle %b {reshape_dims = #trt.dims<["2", "6", "6"]>} : (tensor<2x2x3x2x3xf32>) -> tensor<2x6x6xf32>
   func.return %y, %z : tensor<2x6x6xf32>, tensor<2x6x6xf32>
 }
+
+// -----
+
+// What is added behind the view of a product is an operand of its epilogue, viewed as the product has its rows.
+// CHECK-LABEL: @residual_behind_a_view
+// CHECK: [[M:%.*]] = fused.matmul {{.*}} -> tensor<6x8xf32>
+// CHECK: [[V:%.*]] = fused.view %r : (tensor<2x3x8xf32>) -> tensor<6x8xf32>
+// CHECK: [[A:%.*]] = fused.pointwise [[M]], [[V]] {{.*}} -> tensor<6x8xf32>
+// CHECK: fused.view [[A]] : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+func.func @residual_behind_a_view(%x: tensor<6x4xf32>, %w: tensor<4x8xf32>, %r: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  %p = trt.matrix_multiply %x, %w : (tensor<6x4xf32>, tensor<4x8xf32>) -> tensor<6x8xf32>
+  %v = trt.shuffle %p {reshape_dims = #trt.dims<["2", "3", "8"]>} : (tensor<6x8xf32>) -> tensor<2x3x8xf32>
+  %y = trt.elementwise sum %v, %r : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32>
+  func.return %y : tensor<2x3x8xf32>
+}

@@ -55,3 +55,32 @@ func.func @numbered_heads(%q: tensor<1x6x5x4xf16>, %k: tensor<1x2x7x4xf16>, %v: 
   }
   func.return %y : tensor<1x6x5x4xf16>
 }
+
+// -----
+
+// Two sequences of 12 columns are viewed as six heads of 4: queries, keys and values are read where they lie.
+// CHECK-LABEL: @sequences_and_heads
+// CHECK-NEXT: [[Y:%.*]] = fused.attention %x, %x, %x {access = [#fused.access<["d2", "d0", "4*d1 + d4"]>, #fused.access<["d3", "d0", "4*d1 + d4 + 12"]>, #fused.access<["d3", "d0", "4*d1 + d5 + 24"]>]
+// CHECK: fused.view [[Y]] : (tensor<5x2x3x4xf16>) -> tensor<5x6x4xf16>
+func.func @sequences_and_heads(%x: tensor<5x2x36xf16>) -> tensor<5x6x4xf16> {
+  %q = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2"]>]} : (tensor<5x2x36xf16>) -> tensor<5x2x12xf16> {
+  ^bb0(%eq: f16):
+    fused.yield %eq : f16
+  }
+  %k = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2 + 12"]>]} : (tensor<5x2x36xf16>) -> tensor<5x2x12xf16> {
+  ^bb0(%ek: f16):
+    fused.yield %ek : f16
+  }
+  %v = fused.pointwise %x {access = [#fused.access<["d0", "d1", "d2 + 24"]>]} : (tensor<5x2x36xf16>) -> tensor<5x2x12xf16> {
+  ^bb0(%ev: f16):
+    fused.yield %ev : f16
+  }
+  %hq = fused.view %q : (tensor<5x2x12xf16>) -> tensor<5x6x4xf16>
+  %hk = fused.view %k : (tensor<5x2x12xf16>) -> tensor<5x6x4xf16>
+  %hv = fused.view %v : (tensor<5x2x12xf16>) -> tensor<5x6x4xf16>
+  %y = fused.attention %hq, %hk, %hv {access = [#fused.access<["d1", "d0", "d3"]>, #fused.access<["d2", "d0", "d3"]>, #fused.access<["d2", "d0", "d4"]>], reduced = #trt.dims<["5", "4"]>, order = array<i64: 1, 0, 2>} : (tensor<5x6x4xf16>, tensor<5x6x4xf16>, tensor<5x6x4xf16>) -> tensor<5x6x4xf16> {
+  ^bb0(%s: f32):
+    fused.yield %s : f32
+  }
+  func.return %y : tensor<5x6x4xf16>
+}

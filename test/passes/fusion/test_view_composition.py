@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlirt.dialects.symbolic import evaluate, sym
-from mlirt.passes.fusion.view_composition import joined_axes, through_view
+from mlirt.passes.fusion.view_composition import joined_axes, order_before_view, partly_joined_axes, through_view
 
 
 @given(st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=3), min_size=1, max_size=3))
@@ -53,3 +53,23 @@ def test_joined_axes_are_read_apart() -> None:
     assert joined_axes([1, 2, 3, 7], [1, 6, 7]) == {1: (2, 3)}
     assert joined_axes([2, 3, 4], [24]) == {}
     assert joined_axes([6], [2, 3]) == {}
+
+
+def test_parts_of_axes_are_joined() -> None:
+    index = 128 * sym("d0") + 32 * sym("d1") + sym("d2")
+    assert through_view([2, 128], [256], [index], {"d0": 2, "d1": 4, "d2": 32}) == (
+        sym("d0"),
+        32 * sym("d1") + sym("d2"),
+    )
+    assert through_view([2, 128], [256], [index], {"d0": 2, "d1": 5, "d2": 32}) is None
+    assert partly_joined_axes([7, 2, 128], [7, 8, 32]) == {1: (2, 4)}
+    assert partly_joined_axes([2, 6], [4, 3]) == {0: (2, 2)}
+    assert partly_joined_axes([2, 6], [12]) == {}
+    assert partly_joined_axes([3, 4], [2, 6]) == {}
+
+
+def test_orders_pass_views_that_keep_groups_apart() -> None:
+    assert order_before_view([5, 2, 3, 4], [5, 2, 12], [1, 0, 2]) == [1, 0, 2, 3]
+    assert order_before_view([5, 6, 4], [5, 2, 12], [1, 0, 2]) is None
+    assert order_before_view([5, 6], [5, 2, 3], [1, 2, 0]) == [1, 0]
+    assert order_before_view([5, 1, 6], [5, 6], [1, 0]) in ([1, 2, 0], [2, 0, 1])
