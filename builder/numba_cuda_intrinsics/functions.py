@@ -98,16 +98,22 @@ def _erf_closely(builder: Any, x: Any) -> Any:
     def each(text: str, *operands: Any) -> Any:
         return ptx(builder, text, [F32], operands, pure=True)[0]
 
-    def polynomial(coefficients: Sequence[float], at: Any) -> Any:
-        highest_first = [F32(one) for one in reversed(coefficients)]
-        return reduce(lambda so_far, one: each("fma.rn.f32 $0, $1, $2, $3;", so_far, at, one), highest_first)
-
     x = each("max.NaN.f32 $0, $1, $2;", x, F32(-ERF_LIMIT))
     x = each("min.NaN.f32 $0, $1, $2;", x, F32(ERF_LIMIT))
     square = builder.fmul(x, x)
-    above = builder.fmul(polynomial(ERF_ABOVE, square), x)
-    below = each("rcp.approx.ftz.f32 $0, $1;", polynomial(ERF_BELOW, square))
+    above = builder.fmul(_polynomial(builder, ERF_ABOVE, square), x)
+    below = each("rcp.approx.ftz.f32 $0, $1;", _polynomial(builder, ERF_BELOW, square))
     return builder.fmul(above, below)
+
+
+def _fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    return ptx(builder, "fma.rn.f32 $0, $1, $2, $3;", [F32], [a, b, c], pure=True)[0]
+
+
+def _polynomial(builder: Any, coefficients: Sequence[float], at: Any) -> Any:
+    """The sum of coefficients, lowest first, times powers."""
+    highest_first = [F32(one) for one in reversed(coefficients)]
+    return reduce(lambda so_far, one: _fma(builder, so_far, at, one), highest_first)
 
 
 LOG2_OF_E = 1.44269504
@@ -141,9 +147,42 @@ def _tanh_closely(builder: Any, x: Any) -> Any:
     return ptx(builder, "fma.rn.f32 $0, $1, $2, $3;", [F32], [part, F32(-2.0), F32(1.0)], pure=True)[0]
 
 
+# Coefficients of the powers from x**2 on, of (exp(x) - 1) where |x| is below the limit.
+EXPM1_LIMIT = 0.25
+EXPM1_BELOW = (1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720)
+
+
+def _expm1_closely(builder: Any, x: Any) -> Any:
+    """x + x**2 / 2 + .. near 0, else the power less 1."""
+    far = builder.fsub(_power_of_two(builder, x, LOG2_OF_E), F32(1.0))
+    near = _fma(builder, builder.fmul(_polynomial(builder, EXPM1_BELOW, x), x), x, x)
+    return builder.select(_is_below(builder, x, EXPM1_LIMIT), near, far)
+
+
+# Coefficients of the even powers of s = x / (2 + x), of log(1 + x) / (2 s) where |x| is below the limit.
+LOG1P_LIMIT = 0.5
+LOG1P_BELOW = (1.0, 1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11)
+LOG_OF_2 = 0.693147181
+
+
+def _log1p_closely(builder: Any, x: Any) -> Any:
+    """A series of x / (2 + x) near 0, else the logarithm of 1 + x."""
+    one_more, two_more = builder.fadd(x, F32(1.0)), builder.fadd(x, F32(2.0))
+    far = builder.fmul(ptx(builder, "lg2.approx.ftz.f32 $0, $1;", [F32], [one_more], pure=True)[0], F32(LOG_OF_2))
+    part = builder.fmul(x, ptx(builder, "rcp.approx.ftz.f32 $0, $1;", [F32], [two_more], pure=True)[0])
+    near = builder.fmul(_polynomial(builder, LOG1P_BELOW, builder.fmul(part, part)), builder.fadd(part, part))
+    return builder.select(_is_below(builder, x, LOG1P_LIMIT), near, far)
+
+
+def _is_below(builder: Any, x: Any, limit: float) -> Any:
+    magnitude = ptx(builder, "abs.f32 $0, $1;", [F32], [x], pure=True)[0]
+    return builder.fcmp_ordered("<", magnitude, F32(limit))
+
+
 # The error of the power is relative, and grows with its exponent.
 exp_closely = _by_powers_of_two("exp", lambda builder, x: _power_of_two(builder, x, LOG2_OF_E))
 tanh_closely = _by_powers_of_two("tanh", _tanh_closely)
+expm1_closely, log1p_closely = _by_powers_of_two("expm1", _expm1_closely), _by_powers_of_two("log1p", _log1p_closely)
 
 
 @intrinsic

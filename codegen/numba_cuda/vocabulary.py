@@ -10,6 +10,7 @@ VOCABULARY = (
     bits_as_float16 bits_as_float32 bits_as_float64 bits_as_int8 bits_as_int16 bits_as_int32 bits_as_int64
     bits_as_uint8 bits_as_uint16 bits_as_uint32 bits_as_uint64 float32_of_bfloat16
     logical_not divide_closely rounded_product div rem power_of_half nan_as_zero exp_closely erf_closely tanh_closely
+    expm1_closely log1p_closely
     shared fragment map_fragment ptx_instruction
     """.split()
     )

@@ -20,6 +20,7 @@ from mlirt.codegen.numba_cuda.cuda_expressions import (
     stored_name,
     to_stored,
 )
+from mlirt.codegen.numba_cuda.half_results import for_half_results
 from mlirt.codegen.numba_cuda.vocabulary import VOCABULARY
 from mlirt.codegen.python_expressions import Expression, Rule, call
 from mlirt.codegen.python_source import PythonSource
@@ -53,7 +54,8 @@ class ScalarFunction(PythonSource):
     def body_of(self, op: MapFragmentOp) -> str:
         element = fragment(op.result).get_element_type()
         if isinstance(element, Float16Type | BFloat16Type):
-            self.rules = {**self.rules, "arith.divf": call("divide_closely"), "math.erf": call("erf_closely")}
+            close = {"arith.divf": call("divide_closely"), "math.erf": call("erf_closely")}
+            self.rules = {**for_half_results(self.rules), **close}
         elif isinstance(element, IntegerType) and _only_rounds(op.body.block):
             self.rules = {**self.rules, "math.erf": call("erf_closely")}
         arguments, (*ops, last) = op.body.block.args, op.body.block.ops
@@ -84,7 +86,7 @@ class WordSource(PythonSource):
     def __init__(self, narrow: bool, separate: bool, close: bool) -> None:
         super().__init__()
         self.narrow = narrow
-        self.rules = NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS
+        self.rules = for_half_results(NARROW_EXPRESSIONS if narrow else CUDA_EXPRESSIONS)
         if separate:
             self.rules = {**self.rules, **SEPARATE_PRODUCTS}
         if close:
