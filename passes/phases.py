@@ -188,6 +188,7 @@ PHASES = (
             Step("verify-precisions", "formats are decided, and layers still have their own names"),
             Step("expand-counted-loops", "the counter is a tensor like others, whose arithmetic is compiled as theirs"),
             Step("convert-trt-to-fused", "every layer becomes a family with a scalar body"),
+            Step("convert-topk-to-reduction", "bodies in front of a search for a place may join it", "cuda"),
             Step("eliminate-dead-layers", "views that undo each other are erased before they hide a producer"),
             Step("fuse-joined-parts", "rotations by position are one body, before views hide their parts"),
             Step("sink-views", "reshapes let the scalar bodies behind them pass"),

@@ -34,7 +34,8 @@ class ExpandTopkPass(RulePass):
     results are those of the whole row, to the order of equal elements. The parts, in their order, are a shorter row,
     which is expanded in turn. A row is read once for all of it; picking reads it k times, and ranking n times.
 
-    Rows of at least `longest` elements are expanded, where their length has a divisor that is a good number of parts.
+    Rows of at least `longest` elements are expanded, where their length has a divisor that is a good number of parts,
+    but not where only the place of one element is read, which is a reduction.
 
     Before: `%v, %i = trt.topk max %x {k = 100, axis = 1} : (tensor<16x65536xf32>) -> ..`
     After:
@@ -59,6 +60,8 @@ class ExpandTopkPass(RulePass):
         element = element_of(topk.input.type)
         if not isinstance(k, int) or not isinstance(length, int) or k < 1 or length < self.longest:
             return None
+        if k == 1 and topk.values.first_use is None:
+            return "the place of one element is a reduction"
         if topk.kind.data is not TopkKind.MAX or axis != len(outer):
             return "it looks for the smallest elements, or not along the last axis"
         if is_unsigned(element) or byte_width(element) < 2:
