@@ -98,14 +98,15 @@ class LaunchSizes:
             return modulo(offset, bytes_) == 0 and self._root_is_aligned(owner.source, bytes_)
         return isinstance(owner, BufferOp | InputOp | WeightOp)
 
-    def fits_int32(self, count: Dim | None) -> bool:
-        """Whether 32-bit indices are enough for all lengths that profiles allow: no buffer and no loop, of `count`
-        iterations, is that large.
+    def fits_int32(self, count: Dim | None, element_bytes: int = 1) -> bool:
+        """Whether 32-bit indices are enough for all lengths that profiles allow: no buffer of elements of at least so
+        many bytes, and no loop, of `count` iterations, is that large.
         """
         block = self.launch.parent
         bounds = named_bounds(block) if block is not None else {}
         sizes = [_bytes_of(memory) for memory in self.launch.buffers]
-        small = all(size is not None and is_below(size, _INT32_LIMIT, bounds) for size in sizes)
+        most = max(_INT32_LIMIT, _INT32_LIMIT // 2 * element_bytes)
+        small = all(size is not None and is_below(size, most, bounds) for size in sizes)
         return small and count is not None and is_below(count, _INT32_LIMIT // 2, bounds)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.gpu_architectures import CLUSTERS
@@ -15,6 +15,7 @@ from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
 from mlirt.dialects.kernel.simt import MAX_THREADS, WARP, BlockIdOp, GridSizeOp, ThreadIdOp
 from mlirt.dialects.symbolic import Dim, ceil_div
+from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
@@ -83,7 +84,8 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) ->
     if shape.blocks > 1:
         func.attributes["cluster"] = IntegerAttr(shape.blocks, i64)
         func.attributes["architecture"] = StringAttr(device.arch)
-    if sizes and all(one.fits_int32(count) for one, count in zip(sizes, counts, strict=True)):
+    bytes_ = [byte_width(one.type.get_element_type()) for one in top.args if isinstance(one.type, MemRefType)]
+    if sizes and all(one.fits_int32(count, min(bytes_, default=1)) for one, count in zip(sizes, counts, strict=True)):
         func.attributes["index_bits"] = IntegerAttr(32, i64)
     for one, count in zip(sizes, counts, strict=True):
         set_grid(one, _blocks(shape, count, processors))
