@@ -20,15 +20,13 @@ from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.launch_sizes import LaunchSizes
 from mlirt.passes.lowering.threads.row_body import RowBody
-from mlirt.passes.lowering.threads.row_plan import RowPlan, row_plan
+from mlirt.passes.lowering.threads.row_plan import MANY_SHORT_ROWS, SHORT_ROW, RowPlan, row_plan
 from mlirt.passes.lowering.threads.team_body import TeamBody
 from mlirt.passes.lowering.threads.thread_body import ThreadBody
 from mlirt.passes.lowering.threads.vector_body import VectorBody
 from mlirt.passes.lowering.threads.vector_width import VectorLoop, vector_width, widths_of_team
 
 _MANY_ROWS = 4  # times the threads that a GPU should have: one thread for each row is enough
-_MANY_SHORT_ROWS = 0.5  # the same, of short rows
-_SHORT_ROW = 16
 _TILE_ROWS, _TILE_COLUMNS = (8, 4, 2, 1), (4, 2, 1)
 _MIN_CLUSTER_ELEMENTS = 32  # that each thread of a cluster should have of a row
 _LARGE_BLOCKS = 4  # times the threads that a GPU should have: blocks may be larger
@@ -134,9 +132,9 @@ def _choose(outer: ParallelOp, launches: Sequence[LaunchSizes], device: GpuDevic
         )
     length = max((launches[0].guess(op.extents) if launches else MAX_THREADS for op in inner), default=0)
     if (
-        length <= _SHORT_ROW
+        length <= SHORT_ROW
         or rows >= _MANY_ROWS * threads
-        or (rows >= _MANY_SHORT_ROWS * threads and length <= 2 * WARP)
+        or (rows >= MANY_SHORT_ROWS * threads and length <= 2 * WARP)
     ):
         return Shape(block=_block_for(rows, 1, threads))
     shared = _rereads(outer)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from xdsl.dialects import arith
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import FragmentElementOp, FragmentOp, LoadFragmentOp, StoreFragmentOp
@@ -91,6 +91,13 @@ class _RowVector(VectorBody):
     def __init__(self, row: RowBody, op: InnerLoop, number: int, inside: SSAValue | None) -> None:
         super().__init__(row.code, row.mapping, op, row.plan.vector)
         self.row, self.number, self.inside = row, number, inside
+
+    def op(self, op: Operation) -> None:
+        """Single elements of a row across memory are shared as well, and stored where the row exists."""
+        if self.width == 1 and isinstance(op, LoadOp | StoreOp) and self.loop.differs(op):
+            self._access(op)
+        else:
+            super().op(op)
 
     def _access(self, op: LoadOp | StoreOp) -> None:
         code, lanes = self.code, range(self.width)

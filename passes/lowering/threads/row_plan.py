@@ -24,6 +24,8 @@ _TOGETHER = 16  # bytes that neighbours should read at a time
 _FAR_TOGETHER, _DEEP = 64, 4  # bytes that they should where each still reads so many vectors
 _LONG_ROWS = 4  # times the threads that a GPU should have: a team is as small as a row allows
 _MAX_OPS = 3000  # ops after unrolling
+MANY_SHORT_ROWS = 0.5  # times the threads that a GPU should have: a thread for each short row is enough
+SHORT_ROW = 16
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def row_plan(
     """How a team holds the row that the inner loops walk along; None where they do not, or the row is too long.
 
     `clusters` says how many clusters of 1, 2, 4, .. blocks have a place at once, where the device has clusters: rows
-    that are too long for a block are held by one where each row has a place.
+    that are too long for a block are held by one where each row has a place. Short rows across memory, of which others
+    lie beside, have a thread each.
     """
     loops = [op for op in outer.body.block.ops if isinstance(op, ParallelOp | ReduceOp)]
     lengths = {known(extent) for op in loops for extent in op.extents}
@@ -60,15 +63,18 @@ def row_plan(
     rows = [one.count(outer.extents) for one in launches]
     if length is None or length < _MIN_ROW or None in rows or not rows or _rereads(outer):
         return None
-    vectors = [VectorLoop.of(op) for op in loops]
+    vectors, count = [VectorLoop.of(op) for op in loops], launches[0].guess(outer.extents)
     accesses = [(loop, access) for loop in vectors for access in loop.accesses()]
+    is_alone = length <= SHORT_ROW or (length <= _MAX_THREAD_ELEMENTS and count >= MANY_SHORT_ROWS * threads)
+    if not accesses and is_alone and len(loops) > 1 and _reads_across(outer, vectors):
+        alone = RowPlan(1, 1, length, length)
+        return alone if sum(loop.length(1) for loop in vectors) * length <= _MAX_OPS else None
     if not accesses or not all(loop.allows_vectors() for loop in vectors):
         return None
     narrowest = min(byte_width(memory(access.buffer).get_element_type()) for _, access in accesses)
     vector = MAX_ACCESS_BYTES // narrowest
     while vector > 1 and not _is_aligned(accesses, launches, vector, length):
         vector //= 2
-    count = launches[0].guess(outer.extents)
     plan = _split(length, vector, narrowest, count, threads)
     if plan is None:
         plan = next(filter(None, (_held_by(n, length, vector, count, places) for n, places in _sizes(clusters))), None)
@@ -131,6 +137,22 @@ def _is_aligned(
         )
         for loop, op in accesses
     )
+
+
+def _reads_across(outer: ParallelOp, loops: Sequence[VectorLoop]) -> bool:
+    """Whether several loops read what lies across memory in a row, so that neighbouring threads read neighbours."""
+    beside = outer.body.block.args[-1]
+    reading = 0
+    for loop in loops:
+        loads = [op for op in loop.outer.body.block.ops if isinstance(op, LoadOp) and _moves(loop, op)]
+        reading += bool(loads)
+        if not loop.allows_unrolling():
+            return False
+        for op in loads:
+            steps = dict(zip(op.indices, stride_values(op), strict=True))
+            if steps.get(beside) != 1 or not isinstance(steps.get(loop.last), int):
+                return False
+    return reading > 1
 
 
 def _reads_elsewhere(loop: VectorLoop) -> bool:

@@ -64,6 +64,10 @@ class VectorLoop:
         """Whether every op can be done for several elements in turn."""
         return all(self._is_allowed(op) for op in self.outer.body.block.walk())
 
+    def allows_unrolling(self) -> bool:
+        """Whether every op can be done for one element after the other, stored wherever it is."""
+        return all(isinstance(op, StoreOp) or self._is_allowed(op) for op in self.outer.body.block.walk())
+
     def _is_allowed(self, op: Operation) -> bool:
         if isinstance(op, StoreOp):
             return self.is_contiguous(op)

@@ -103,3 +103,29 @@ def test_more_rows_than_clusters_have_a_block_each(rows: int) -> None:
     module = softmax(rows, 70000, "f32")
     (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
     assert "cluster" not in function.attributes
+
+
+@pytest.mark.parametrize("element", DTYPES)
+@pytest.mark.parametrize(("rows", "length", "columns"), [(3, 33, 3001), (2, 64, 4100), (5, 4, 70)])
+def test_rows_across_memory_have_a_thread_each(rows: int, length: int, columns: int, element: str) -> None:
+    type_ = f"tensor<{rows}x{length}x{columns}x{element}>"
+    text = f"""
+    func.func @main(%x: {type_} {{trt.name = "x"}}) -> ({type_} {{trt.name = "y"}}) {{
+      %y = fused.softmax %x {{axis = 1 : i64}} : ({type_}) -> {type_}
+      func.return %y : {type_}
+    }}"""
+    x = np.random.default_rng(0).standard_normal((rows, length, columns)).astype(DTYPES[element])
+    module = check_on_threads(text, {"x": x}, tolerance=2e-3 if element == "f16" else 1e-6)
+    assert sum(len(load.offsets) for load in ops(module, LoadFragmentOp)) == length
+    assert not ops(module, LoadOp)
+    assert not ops(module, ShuffleOp)
+
+
+def test_long_rows_across_memory_are_read_again() -> None:
+    text = """
+    func.func @main(%x: tensor<2x65x40xf32> {trt.name = "x"}) -> (tensor<2x65x40xf32> {trt.name = "y"}) {
+      %y = fused.softmax %x {axis = 1 : i64} : (tensor<2x65x40xf32>) -> tensor<2x65x40xf32>
+      func.return %y : tensor<2x65x40xf32>
+    }"""
+    x = np.random.default_rng(0).standard_normal((2, 65, 40)).astype(np.float32)
+    assert ops(check_on_threads(text, {"x": x}, tolerance=1e-6), LoadOp)
