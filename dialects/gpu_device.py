@@ -118,6 +118,8 @@ class TileEstimates:
     """Bytes of parts of a sum, which pass the cache faster than what others read at the same time."""
     scattered_load: float
     """Of an element by each thread, from places that are far apart."""
+    finished_result: float
+    """Of a result, by all blocks of a processor, through shared memory; where matrix units multiply halves or bytes."""
     floats: Annotated[float, GrowsWith("float_products")]
     """Products that a processor makes per cycle."""
     halves: Annotated[float, GrowsWith("tensor_products")]

@@ -161,7 +161,8 @@ class Work:
             return device.launch + total + moved / device.parts_per_cycle  # second launches are in what was fitted
         side_by_side = min(shape.resident, -(-blocks // processors))
         rounds = -(-blocks // (processors * side_by_side))
-        total = rounds * (steps * self._step(shape, side_by_side) + times.start)
+        finish = shape.rows * shape.columns * side_by_side * device.finished_result
+        total = rounds * max(steps * self._step(shape, side_by_side) + times.start, finish)
         second = device.second_launch + moved / device.bytes_per_cycle if is_apart else 0
         return device.matrix_launch + total + (_MEETING if shape.is_cluster else second)
 
