@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.gpu_device import GpuDevice
+from mlirt.dialects.kernel.buffers import memory
 from mlirt.dialects.kernel.cluster import ClusterBarrierOp, ClusterRankOp
 from mlirt.dialects.kernel.core import FuncOp, LoadOp, ParallelOp, ReduceOp, ReturnOp, StoreOp
 from mlirt.dialects.kernel.simt import MAX_THREADS, WARP, BlockIdOp, GridSizeOp, ThreadIdOp
@@ -82,7 +83,7 @@ def map_kernel(func: FuncOp, sizes: Sequence[LaunchSizes], device: GpuDevice) ->
     if shape.blocks > 1:
         func.attributes["cluster"] = IntegerAttr(shape.blocks, i64)
         func.attributes["architecture"] = StringAttr(device.arch)
-    bytes_ = [byte_width(one.type.get_element_type()) for one in top.args if isinstance(one.type, MemRefType)]
+    bytes_ = [byte_width(memory(one).get_element_type()) for one in top.args if isinstance(one.type, MemRefType)]
     if sizes and all(one.fits_int32(count, min(bytes_, default=1)) for one, count in zip(sizes, counts, strict=True)):
         func.attributes["index_bits"] = IntegerAttr(32, i64)
     for one, count in zip(sizes, counts, strict=True):

@@ -15,10 +15,22 @@ from mlirt.dialects.fused.scalar_builder import integer_type
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.fragment import FragmentElementOp, LoadFragmentOp
 from mlirt.dialects.tensor_types import is_float, is_unsigned
+from mlirt.kernels.lib.builder.index_arithmetic import known
 from mlirt.passes.lowering.threads.code_writer import CodeWriter
 from mlirt.passes.lowering.threads.vector_width import guarded_load
 
 Step: TypeAlias = Callable[[list[SSAValue]], list[SSAValue]]
+
+
+_AT_ONCE = 8  # elements of a reduction that a thread loads together
+_MIN_ROUNDS = 4  # of so many
+_MAX_OPS = 24  # for each of them
+
+
+def _only_loads(body: Block) -> bool:
+    """Whether an element of a reduction is loaded, and little computed of it."""
+    ops = list(body.ops)
+    return len(ops) <= _MAX_OPS and not any(op.regions for op in ops) and any(isinstance(op, LoadOp) for op in ops)
 
 
 class ThreadBody:
@@ -122,8 +134,12 @@ class ThreadBody:
         self._loops(self.all_of(op.extents), list(op.body.block.args), [], lambda _: self._run(op.body.block))
 
     def reduce(self, op: ReduceOp) -> None:
-        """Combine in sequence, from `init` on."""
+        """Combine in sequence, from `init` on; some elements at once where there are many, so that loads overlap."""
         body = op.body.block
+        length = known(op.extents[0]) if len(op.extents) == 1 else None
+        if length is not None and length >= _MIN_ROUNDS * _AT_ONCE and _only_loads(body):
+            self.mapping[op.result] = self._reduce_at_once(op, length)
+            return
 
         def step(carried: list[SSAValue]) -> list[SSAValue]:
             (value,) = self.ops(body)
@@ -131,6 +147,29 @@ class ThreadBody:
 
         (total,) = self._loops(self.all_of(op.extents), list(body.args), [self.of(op.init)], step)
         self.mapping[op.result] = total
+
+    def _reduce_at_once(self, op: ReduceOp, length: int) -> SSAValue:
+        """Combine some elements with each other, and then with those before."""
+        code, kind, body = self.code, op.kind.data, op.body.block
+
+        def elements(first: SSAValue, count: int) -> SSAValue:
+            found: list[SSAValue] = []
+            for number in range(count):
+                self.mapping[body.args[0]] = code.add(first, number)
+                found += self.ops(body)
+            while len(found) > 1:
+                pairs = [found[k : k + 2] for k in range(0, len(found), 2)]
+                found = [pair[0] if len(pair) == 1 else combine(code, kind, *pair) for pair in pairs]
+            return found[0]
+
+        def step(count: int) -> Callable[[SSAValue, list[SSAValue]], list[SSAValue]]:
+            return lambda at, carried: [combine(code, kind, carried[0], elements(at, count))]
+
+        total, whole = [self.of(op.init)], length - length % _AT_ONCE
+        for start, end, count in ((0, whole, _AT_ONCE), (whole, length, 1)):
+            if start < end:
+                total = code.loop(start, end, count, total, step(count))
+        return total[0]
 
     def _run(self, block: Block) -> list[SSAValue]:
         self.ops(block)
