@@ -222,6 +222,12 @@ PHASES = (
             Step("split-joined-heads", "what is left of moves are keys that several heads share"),
             Step("fold-moves-into-attention{target={target}{exact}}", "shared keys are read where they lie"),
             Step(
+                "fuse-attention-biases",
+                "terms by rows and columns, once views and transposes of the bias itself are gone",
+                "cuda",
+                "fp16",
+            ),
+            Step(
                 "fuse-attention-elementwise",
                 "what reads attention and is no move is in its way to the next product: most often a rounding to int8",
                 "cuda",

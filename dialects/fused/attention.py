@@ -35,12 +35,15 @@ from mlirt.dialects.fused.fused_op import (
 )
 from mlirt.dialects.integer_list import integer_list, integers
 from mlirt.dialects.scalar_semantics import evaluate_region
-from mlirt.dialects.symbolic import Dim, coefficient_of, evaluate, sym
+from mlirt.dialects.symbolic import Dim, coefficient_of, evaluate, floor_div, sym
 from mlirt.dialects.tensor_op import require
 from mlirt.dialects.tensor_types import dims, element_of, is_float, numpy_dtype, rank
 
 if TYPE_CHECKING:
     from mlirt.dialects.tensor_op import Array
+
+_HEADS = 3  # operands before the extras
+_PICTURE_AXES = 4  # row and column of the query and of the key
 
 
 @irdl_op_definition
@@ -59,9 +62,14 @@ class AttentionOp(FusedOp):
     gives not-a-number, as softmax does, or with `zero_masked` zeros. An epilogue, which may be missing, turns a result
     in the type of the computation into an element of the output: int8 for the next product, say.
 
+    With `widths`, queries and keys are places of pictures so many columns wide, and extras may be read by these too:
+    the query i is in row d(B+4) and column d(B+5), the key j in row d(B+6) and column d(B+7). So a bias that is a sum
+    over rows and columns is read as its terms.
+
     C1: one access per operand. C2: `order` is a permutation of the result's axes. C3: floating-point numbers. C4:
     `reduced` is the number of keys and the depth. C5: `last_key` is the query plus a number. C6: there is at most one
-    epilogue; without one the output has floating-point numbers.
+    epilogue; without one the output has floating-point numbers. C7: `widths` are two numbers, which queries and keys
+    are multiples of.
 
     Example: `%y = fused.attention %q, %k, %v {access = [#fused.access<["d0", "d1", "d3"]>,
     #fused.access<["d0", "d2", "d3"]>, #fused.access<["d0", "d2", "d4"]>], reduced = #trt.dims<["7", "16"]>}
@@ -78,6 +86,7 @@ class AttentionOp(FusedOp):
     reduced = prop_def(DimsAttr)
     order = opt_prop_def(DenseArrayBase.constr(i64))
     last_key = opt_prop_def(AccessAttr)
+    widths = opt_prop_def(DenseArrayBase.constr(i64))
     zero_masked = prop_def(BoolAttr, default_value=BoolAttr.from_bool(False))
     output = result_def(TensorType)
     score = region_def("single_block")
@@ -99,6 +108,7 @@ class AttentionOp(FusedOp):
         last_key: Dim | None = None,
         zero_masked: bool = False,
         epilogue: Region | None = None,
+        widths: tuple[int, int] | None = None,
     ):
         super().__init__(
             operands=[*operands, extras],
@@ -107,6 +117,7 @@ class AttentionOp(FusedOp):
                 "reduced": DimsAttr.of(reduced),
                 "order": None if order is None else integer_list(order),
                 "last_key": None if last_key is None else AccessAttr.of([last_key]),
+                "widths": None if widths is None else integer_list(widths),
                 "zero_masked": BoolAttr.from_bool(zero_masked),
             },
             result_types=[result],
@@ -156,6 +167,10 @@ class AttentionOp(FusedOp):
     def depth(self) -> Dim:
         return self.reduced.dims()[1]
 
+    def picture_widths(self) -> tuple[int, int] | None:
+        """The columns of the pictures whose places queries and keys are; None where they are none."""
+        return None if self.widths is None else (integers(self.widths)[0], integers(self.widths)[1])
+
     def last_key_offset(self) -> Dim | None:
         """n where keys up to the query plus n count; None where all do."""
         return None if self.last_key is None else self.last_key.indices()[0] - sym(f"d{self.batch_rank}")
@@ -177,8 +192,10 @@ class AttentionOp(FusedOp):
             len(self.reduced.dims()) == 2,
             f"C4: {self.name} reduces keys and depth, not {len(self.reduced.dims())} dimensions",
         )
-        for operand, access in zip(self.operands, self.access, strict=True):
-            check_access(self, access, operand.type, axes + 2)
+        self._check_widths()
+        more = 0 if self.widths is None else _PICTURE_AXES
+        for number, (operand, access) in enumerate(zip(self.operands, self.access, strict=True)):
+            check_access(self, access, operand.type, axes + 2 + (more if number >= _HEADS else 0))
         self._check_last_key()
         taken = [self.score.block.args[0].type, *element_types(self.extras)] if self.score.block.args else []
         require(bool(taken) and is_float(taken[0]), f"C3: {self.name}: the region takes the product first")
@@ -186,6 +203,16 @@ class AttentionOp(FusedOp):
         require(len(self.epilogues) <= 1, f"C6: {self.name} has {len(self.epilogues)} epilogues")
         if self.epilogue is not None:
             check_region(self, self.epilogue, taken[:1], [element_of(self.output.type)])
+
+    def _check_widths(self) -> None:
+        if self.widths is None:
+            return
+        widths = integers(self.widths)
+        counted = zip((self.queries, self.keys), widths, strict=False)
+        fits = len(widths) == len((self.queries, self.keys)) and all(
+            width > 0 and floor_div(count, width) * width == count for count, width in counted
+        )
+        require(fits, f"C7: {self.name}: {self.queries} queries and {self.keys} keys are no rows of {list(widths)}")
 
     def _check_last_key(self) -> None:
         if self.last_key is None:
@@ -204,7 +231,7 @@ class AttentionOp(FusedOp):
         k = self._gathered(arrays, 1, [*batch, 1, keys, depth, 1], env).reshape(*batch, keys, depth)
         v = self._gathered(arrays, 2, [*batch, 1, keys, 1, columns], env).reshape(*batch, keys, columns)
         space = [*batch, rows, keys]
-        extras = [self._gathered(arrays, 3 + n, [*space, 1, 1], env).reshape(space) for n in range(len(self.extras))]
+        extras = [self._extra(arrays, _HEADS + n, space, env) for n in range(len(self.extras))]
         wide = numpy_dtype(self.score.block.args[0].type)
         with np.errstate(all="ignore"):
             product = (q.astype(np.float64) @ np.swapaxes(k.astype(np.float64), -1, -2)).astype(wide)
@@ -223,6 +250,22 @@ class AttentionOp(FusedOp):
             if self.epilogue is not None:
                 (result,) = evaluate_region(self.epilogue, [result.astype(wide)], region_values(result.shape, env))
             return [np.ascontiguousarray(result).astype(numpy_dtype(element_of(self.output.type)))]
+
+    def _extra(self, arrays: Sequence[Array], number: int, space: Sequence[int], env: dict[str, int]) -> Array:
+        """An extra over b, i, j; with `widths` i and j are counted by rows and columns."""
+        widths = self.picture_widths()
+        if widths is None:
+            return self._gathered(arrays, number, [*space, 1, 1], env).reshape(space)
+        *batch, queries, keys = space
+        by_row = [queries // widths[0], widths[0], keys // widths[1], widths[1]]
+        rank_ = len(batch)
+        names = [f"d{rank_ + axis}" for axis in range(2 + 2 + _PICTURE_AXES)]
+        places: dict[str, Dim] = {
+            names[0]: sym(names[4]) * widths[0] + sym(names[5]),
+            names[1]: sym(names[6]) * widths[1] + sym(names[7]),
+        }
+        access = self.access.data[number].substituted(places)
+        return gather_operand(arrays[number], access, [*batch, 1, 1, 1, 1, *by_row], env).reshape(space)
 
     def _gathered(self, arrays: Sequence[Array], number: int, space: Sequence[int], env: dict[str, int]) -> Array:
         return gather_operand(arrays[number], self.access.data[number], space, env)

@@ -74,6 +74,16 @@ def _read(walk: Walk, batch: Sequence[Value], *pairs: tuple[Value, Dim]) -> Valu
 
 
 @kernel
+def read_extra(walk: Walk, batch: Sequence[Value], query: Value, key: Value) -> Value:
+    """An element of an extra operand."""
+    at, steps = [*batch, query, key], [*walk.batch, walk.query, walk.key]
+    for index, width, step in zip((query, key), walk.widths, (walk.query_row, walk.key_row), strict=True):
+        if step != 0:
+            at, steps = [*at, index // width], [*steps, step]
+    return read_element(walk, at, steps)
+
+
+@kernel
 def _write_scores(op: AttentionOp, walks: Walks, scores: Matrix) -> None:
     """`for each b.., i, j: the score of the sum of query[i, d] * key[j, d]`."""
     for loops in parallel([*op.batch, op.queries, op.keys]):
@@ -85,7 +95,7 @@ def _write_scores(op: AttentionOp, walks: Walks, scores: Matrix) -> None:
             return cast(left, left.type, scores.element) * cast(right, right.type, scores.element)
 
         total = value_of(sum(factor(depth) for depth in Box(op.depth)))
-        extras = [_read(walk, batch, (query, walk.query), (key, walk.key)) for walk in walks.extras]
+        extras = [read_extra(walk, batch, query, key) for walk in walks.extras]
         score = finished(op.score, total, extras, len(loops), lambda axis: loops[axis])
         offset = op.last_key_offset()
         if offset is not None:

@@ -20,7 +20,8 @@ _ROLES = ("query", "key", "value")
 class Walk:
     """The element of `value` at `offset` plus the sum of index times step, in elements.
 
-    Operands may be parts of one tensor, so each has its own `role`; empty for that of the tensor.
+    Operands may be parts of one tensor, so each has its own `role`; empty for that of the tensor. An extra that is read
+    by rows and columns goes `query_row` and `key_row` further at the end of each row, which are `widths` long.
     """
 
     value: SSAValue
@@ -31,12 +32,33 @@ class Walk:
     column: Dim
     offset: Dim = 0
     role: str = ""
+    query_row: Dim = 0
+    key_row: Dim = 0
+    widths: tuple[int, int] = (1, 1)
 
     @staticmethod
-    def of(one: Affine, batch_rank: int, role: str = "") -> Walk:
-        """The walk of an access over all iteration dimensions of attention."""
-        query, key, depth, column = one.steps[batch_rank:]
-        return Walk(one.value, one.steps[:batch_rank], query, key, depth, column, one.offset, role)
+    def of(one: Affine, batch_rank: int, role: str = "", widths: tuple[int, int] | None = None) -> Walk:
+        """The walk of an access over all iteration dimensions of attention.
+
+        The step along columns is one for all places; at the end of a row it has gone too far by as many as there are.
+        """
+        batch, (query, key, depth, column, *rows) = one.steps[:batch_rank], one.steps[batch_rank:]
+        if widths is None or not any(rows):
+            return Walk(one.value, batch, query, key, depth, column, one.offset, role)
+        query_row, query_column, key_row, key_column = rows
+        return Walk(
+            one.value,
+            batch,
+            query + query_column,
+            key + key_column,
+            depth,
+            column,
+            one.offset,
+            role,
+            query_row - query_column * widths[0],
+            key_row - key_column * widths[1],
+            widths,
+        )
 
     def buffer(self, k: KernelBuilder) -> SSAValue:
         """The memory that is walked through, from the first element on."""
@@ -59,10 +81,11 @@ class Walks:
 
     @staticmethod
     def of(op: AttentionOp, lowering: Lowering) -> Walks:
-        batch_rank, places = op.batch_rank, lowering.placements
+        batch_rank, places, widths = op.batch_rank, lowering.placements, op.picture_widths()
         roles = chain(_ROLES, repeat(""))
+        axes = batch_rank + (4 if widths is None else 8)
         reads = [
-            Walk.of(affine(value, places[value], access, batch_rank + 4), batch_rank, role)
+            Walk.of(affine(value, places[value], access, axes), batch_rank, role, widths)
             for value, access, role in zip(op.operands, op.access, roles, strict=False)
         ]
         query, key, values, *extras = reads

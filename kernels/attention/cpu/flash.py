@@ -25,6 +25,8 @@ def lower(op: AttentionOp, lowering: Lowering) -> bool:
         return False
     if (walks.key.depth, walks.values.column, walks.out.column) != (1, 1, 1):
         return False
+    if op.widths is not None:
+        return False
     cpu = lowering.target.cpu
     tile = tile_for(op.queries, columns, cpu)
     if tile is None:

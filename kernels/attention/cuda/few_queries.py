@@ -19,7 +19,7 @@ from mlirt.dialects.gpu_architectures import CLUSTERS
 from mlirt.dialects.symbolic import Dim, product
 from mlirt.dialects.tensor_types import byte_width, element_of, is_half
 from mlirt.kernels.attention.cuda.flash_blocks import fits_narrow, has_one_element, work_of
-from mlirt.kernels.attention.generic import read_element
+from mlirt.kernels.attention.generic import read_extra
 from mlirt.kernels.attention.results import finished_result
 from mlirt.kernels.attention.walks import Walk, Walks
 from mlirt.kernels.lib.cuda.tiles.alignment import widest_access
@@ -162,8 +162,7 @@ def _attend(op: AttentionOp, walks: Walks, rows: _Rows, parts: int) -> None:
         for bit in static_range(rows.lanes.bit_length() - 1):
             product = product + shuffle_xor(product, 1 << bit)
         there = [*batch, query, value_of(min(key, end - 1))]
-        steps = [[*walk.batch, walk.query, walk.key] for walk in walks.extras]
-        extras = [read_element(walk, there, step) for walk, step in zip(walks.extras, steps, strict=True)]
+        extras = [read_extra(walk, batch, query, there[-1]) for walk in walks.extras]
         score = finished(op.score, product, extras, len(there), lambda axis: there[axis])
         return score if key < end else constant(_NONE, f32)
 

@@ -39,12 +39,18 @@ def work_of(op: AttentionOp, lowering: Lowering) -> FlashWork:
 
 
 def _extra(op: AttentionOp) -> float:
-    """One for each extra operand that differs from query to query, a half for one that differs by key alone."""
-    query, key = (f"d{op.batch_rank + axis}" for axis in range(2))
+    """One for each extra operand that differs from query to query, a half for one that differs by key alone.
+
+    A quarter for one that differs by the rows or by the columns of keys: a tile has few rows, and all the same columns.
+    """
+    query, key, query_row, query_column, *key_parts = ({f"d{op.batch_rank + axis}"} for axis in (0, 1, 4, 5, 6, 7))
     found = 0.0
     for access in list(op.access)[3:]:
         names = {name for index in access.indices() for name in symbols(index)}
-        found += (1.0 if query in names else 0.5) if key in names else 0.0
+        if key & names or all(part & names for part in key_parts):
+            found += 1.0 if (query | query_row | query_column) & names else 0.5
+        else:
+            found += 0.25 if any(part & names for part in key_parts) else 0.0
     return found
 
 

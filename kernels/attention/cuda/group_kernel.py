@@ -20,7 +20,7 @@ from mlirt.dialects.kernel.warpgroup import (
     WarpgroupAccumulatorsOp,
 )
 from mlirt.dialects.kernel.warpgroup_registers import STEPS, WarpgroupMmaRegistersOp
-from mlirt.kernels.attention.cuda.flash_scores import FlashScores
+from mlirt.kernels.attention.cuda.flash_scores import FlashScores, Fragments
 from mlirt.kernels.attention.cuda.flash_softmax import FlashSoftmax, Range, Stage
 from mlirt.kernels.attention.cuda.flash_tiles import batch_offset
 from mlirt.kernels.attention.cuda.group_copies import GroupMemory, Work
@@ -116,7 +116,7 @@ class GroupKernel(FlashSoftmax):
         return results, total
 
     def _score(
-        self, products: Value, read: Sequence[Sequence[Value]], scores: FlashScores, tile: Value, tiles: Range
+        self, products: Value, read: Sequence[Fragments], scores: FlashScores, tile: Value, tiles: Range
     ) -> Value:
         return self.limited(scores.scores(products, tile, read), scores, tile, tiles)
 
