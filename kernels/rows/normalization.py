@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Region, SSAValue
 
-from mlirt.dialects.combine import identity
+from mlirt.dialects import symbolic
+from mlirt.dialects.combine import ReduceKind, identity
 from mlirt.dialects.fused.normalization import NormalizationOp
 from mlirt.dialects.integer_list import integers
+from mlirt.dialects.symbolic import product
 from mlirt.dialects.tensor_types import element_name
-from mlirt.kernels.lib.language import build, kernel
-from mlirt.kernels.lib.language.words import Box, inline, parallel, place, reduction
+from mlirt.dialects.typical_sizes import typical, typical_values
+from mlirt.kernels.lib.language import Value, build, kernel, value_of
+from mlirt.kernels.lib.language.words import Box, constant, inline, parallel, place, reduction
 from mlirt.kernels.lib.loops.block_lanes import number
 from mlirt.kernels.lib.loops.loop_nest import Affine, Nest, NestCode, affine, collapse
 from mlirt.kernels.lib.loops.rows import whole
 from mlirt.kernels.lib.tactics.lowering import KernelBuilder, Lowering
+from mlirt.kernels.rows.one_pass import PARTS, reads_once
 
 
 def lower(op: NormalizationOp, lowering: Lowering) -> bool:
@@ -36,6 +42,12 @@ class Rows:
         self.outer, row = self.code.split(border)
         self.row = row or [1]
         self.depth = len(self.code.nest.extents) - len(row)
+        self.is_one_pass = self.k.is_cuda and reads_once(op, self.row) and not self._is_held(lowering)
+
+    def _is_held(self, lowering: Lowering) -> bool:
+        """Whether threads hold a row, which is read once then."""
+        rows = typical(product(self.outer), typical_values(lowering.block))
+        return lowering.target.gpu.holds_rows(rows, prod(one for one in self.row if isinstance(one, int)))
 
     @staticmethod
     def nest_of(op: NormalizationOp, lowering: Lowering) -> tuple[Nest, int]:
@@ -70,7 +82,9 @@ class Rows:
             here = loops[: self.depth]
             shared = [code.load(one, here) if op.is_whole_row(one) and self.is_used(one) else None for one in inputs]
             totals: list[SSAValue] = []
-            for kind, element, finish in op.reductions():
+            if self.is_one_pass:
+                totals = self._mean_and_deviations(here, shared)
+            for kind, element, finish in op.reductions() if not self.is_one_pass else ():
                 accumulator = finish.block.args[0].type
                 init = number(self.k, identity(kind, element_name(accumulator)), accumulator)
 
@@ -84,6 +98,32 @@ class Rows:
             else:
                 for at in parallel(self.row):
                     self._store(self.inline(op.body, [], here, at, shared, totals), [*here, *at])
+
+    @kernel
+    def _mean_and_deviations(self, here: Sequence[SSAValue], shared: Sequence[SSAValue | None]) -> list[SSAValue]:
+        """What becomes of the sum and of the squared deviations, whose sums are reduced side by side."""
+        (_, element, finish), (_, _, finish_squares) = self.op.reductions()
+        zero, length = constant(0.0, f32), prod(one for one in self.row if isinstance(one, int))
+        last = self.row[-1]
+        part = [*self.row[:-1], symbolic.floor_div(last, PARTS)]
+
+        def plain(at: Sequence[SSAValue]) -> Value:
+            return value_of(self.inline(element, [], here, at, shared, [])[0])
+
+        near = reduction(ReduceKind.ADD, Box(part), zero, plain) * (PARTS / length)
+
+        def apart(at: Sequence[SSAValue]) -> Value:
+            return plain(at) - near
+
+        def squared(at: Sequence[SSAValue]) -> Value:
+            difference = plain(at) - near
+            return difference * difference
+
+        total = reduction(ReduceKind.ADD, Box(self.row), zero, apart)
+        squares = reduction(ReduceKind.ADD, Box(self.row), zero, squared)
+        mean = self.inline(finish, [near * float(length) + total], here, [], shared, [])
+        left = max(squares - total * total * (1.0 / length), zero)
+        return [*mean, *self.inline(finish_squares, [left], here, [], shared, mean)]
 
     def _store(self, results: Sequence[SSAValue], at: Sequence[SSAValue]) -> None:
         for position, result in enumerate(results, len(self.op.inputs)):

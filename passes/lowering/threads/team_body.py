@@ -7,6 +7,7 @@ iterations of inner loops, and combine what each of them has reduced in a fixed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.dialects import arith
@@ -24,6 +25,14 @@ from mlirt.passes.lowering.threads.thread_body import ThreadBody, combine, signl
 from mlirt.passes.lowering.threads.vector_body import VectorBody
 
 NO_WIDTHS: Mapping[Operation, int] = {}
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A reduction and the number that it starts with."""
+
+    op: ReduceOp
+    start: SSAValue
 
 
 class TeamBody(ThreadBody):
@@ -44,6 +53,7 @@ class TeamBody(ThreadBody):
         super().__init__(code, mapping)
         self.member, self.size, self.rereads, self.blocks, self.widths = member, size, rereads, blocks, widths
         self._scratch: dict[Attribute, SSAValue] = {}
+        self._done: set[Operation] = set()
 
     def op(self, op: Operation) -> None:
         """As one thread does, except that one member stores for all."""
@@ -95,16 +105,41 @@ class TeamBody(ThreadBody):
             self.mapping[name] = index
 
     def reduce(self, op: ReduceOp) -> None:
-        """Each member combines every `size`-th value, or vector, then the members' results are combined."""
-        extents, kind = self._extents(op), op.kind.data
+        """Each member combines every `size`-th value, or vector, then the members' results are combined.
+
+        Reductions behind one another over the same elements, none of which needs another one, share a loop.
+        """
+        if op in self._done:
+            return
+        group, extents, width = self._side_by_side(op), self._extents(op), self.widths.get(op, 1)
 
         def step(number: SSAValue, carried: list[SSAValue]) -> list[SSAValue]:
-            found = zip(carried, self._values(op, number, extents), strict=True)
-            return [combine(self.code, kind, before, value) for before, value in found]
+            found = [(one.op.kind.data, value) for one in group for value in self._values(one.op, number, extents)]
+            pairs = zip(carried, found, strict=True)
+            return [combine(self.code, kind, before, value) for before, (kind, value) in pairs]
 
-        start = self._neutral(op)
-        starts = [start] * self.widths.get(op, 1)
+        starts = [one.start for one in group for _ in range(width)]
         totals = self.code.loop(self.member, self.code.product(extents), self.size, starts, step)
+        for number, one in enumerate(group):
+            self._finish(one, totals[number * width : (number + 1) * width])
+
+    def _side_by_side(self, op: ReduceOp) -> list[_Started]:
+        """The reduction and those behind it that can share its loop."""
+        group, results = [_Started(op, self._neutral(op))], {op.result}
+        other = op.next_op
+        while isinstance(other, ReduceOp) and list(other.extents) == list(op.extents):
+            needs = any(value in results for inner in other.walk() for value in inner.operands)
+            if needs or self.widths.get(other, 1) != self.widths.get(op, 1):
+                break
+            group.append(_Started(other, self._neutral(other)))
+            results.add(other.result)
+            other = other.next_op
+        self._done.update(one.op for one in group)
+        return group
+
+    def _finish(self, one: _Started, totals: list[SSAValue]) -> None:
+        """Combine what the lanes of a member, and then the members, have of a reduction."""
+        op, kind = one.op, one.op.kind.data
         while len(totals) > 1:
             totals = [combine(self.code, kind, a, b) for a, b in zip(totals[::2], totals[1::2], strict=True)]
         (total,) = totals
@@ -112,7 +147,7 @@ class TeamBody(ThreadBody):
         if self.size > WARP:
             total = self._across_warps(op, total)
         init = self.of(op.init)
-        self.mapping[op.result] = total if init is start else combine(self.code, kind, init, total)
+        self.mapping[op.result] = total if init is one.start else combine(self.code, kind, init, total)
 
     def _neutral(self, op: ReduceOp) -> SSAValue:
         type_ = op.init.type
