@@ -197,3 +197,110 @@ def test_warpgroups_that_ask_for_more_registers_than_there_are(count: int, fits:
         return
     with pytest.raises(DeadlockError, match=r"set_registers: warpgroups ask for 64512 registers, .* has 61440"):
         run_kernel(parse_kernel(text), [np.zeros(1, np.float32)], 2)
+
+
+CLUSTER = """
+kernel.func @shares(%a: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %y: memref<?xf32>)
+    attributes {block_size = 160 : i64, cluster = 2 : i64} {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %2 = arith.constant 2 : index
+  %warps = arith.constant 128 : index
+  %steps = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %half = arith.constant 64 : index
+  %size = arith.constant 4096 : index
+  %tiles = kernel.shared {alignment = 1024 : i64} : memref<8192xf16, "shared">
+  %full = kernel.shared : memref<1xi64, "shared">
+  %empty = kernel.shared : memref<1xi64, "shared">
+  %t = kernel.thread_id : index
+  %block = kernel.block_id {axis = 0 : i64} : index
+  %rank = kernel.cluster_rank : index
+  %first = arith.cmpi eq, %t, %0 : index
+  scf.if %first {
+    kernel.mbarrier_init %full[%0] {arrivals = 1 : i64} : memref<1xi64, "shared">
+    kernel.mbarrier_init %empty[%0] {arrivals = 2 : i64} : memref<1xi64, "shared">
+    kernel.mbarrier_fence
+  }
+  // after the barriers are made
+  kernel.cluster_barrier
+  %consumes = arith.cmpi slt, %t, %warps : index
+  scf.if %consumes {
+    %c = kernel.fill_fragment %zero : f32 -> vector<32xf32>
+    %tells = arith.cmpi slt, %t, %2 : index
+    %d = scf.for %k = %0 to %steps step %1 iter_args(%accumulators = %c) -> (vector<32xf32>) {
+      %parity = arith.remui %k, %2 : index
+      kernel.mbarrier_wait %full[%0] parity %parity : memref<1xi64, "shared">
+      %next = kernel.warpgroup_mma f16 %accumulators, %tiles[%0], %tiles[%size] {columns = 64 : i64} :
+        vector<32xf32>, memref<8192xf16, "shared">, memref<8192xf16, "shared"> -> vector<32xf32>
+      kernel.warpgroup_wait {pending = 0 : i64}
+      scf.if %tells {
+        kernel.mbarrier_arrive_remotely %empty[%0] of %t : memref<1xi64, "shared">
+      }
+      scf.yield %next : vector<32xf32>
+    }
+    %e = kernel.warpgroup_accumulators %d : vector<32xf32> -> vector<32xf32>
+    %v = kernel.fragment_part %e {position = 0 : i64} : vector<32xf32> -> vector<1xf32>
+    %own = arith.muli %block, %warps : index
+    %at = arith.addi %own, %t : index
+    kernel.store_fragment %v, %y[%at] {offsets = array<i64: 0>} : vector<1xf32>, memref<?xf32>
+  } else {
+    %leads = arith.cmpi eq, %t, %warps : index
+    scf.if %leads {
+      scf.for %k = %0 to %steps step %1 {
+        %turn = arith.addi %k, %1 : index
+        %parity = arith.remui %turn, %2 : index
+        kernel.mbarrier_wait %empty[%0] parity %parity : memref<1xi64, "shared">
+        kernel.mbarrier_expect %full[%0] {bytes = 16384 : i64} : memref<1xi64, "shared">
+        %along = arith.muli %k, %half : index
+        %part = arith.muli %rank, %size : index
+        %row = arith.muli %rank, %half : index
+        kernel.load_box %a[%row, %along], %tiles[%part], %full[%0] {blocks = 2 : i64} :
+          !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<8192xf16, "shared">, memref<1xi64, "shared">
+      }
+    }
+  }
+  // before a block ends
+  kernel.cluster_barrier
+  kernel.return
+}
+"""
+
+
+def run_cluster(text: str) -> tuple[np.ndarray, np.ndarray]:
+    a = np.random.default_rng(0).standard_normal((128, 256)).astype(np.float16)
+    y = np.zeros(512, np.float32)
+    run_kernel(parse_kernel(text), [TensorMap(a, 0, (128, 256), (256, 1)), y], (4,))
+    return a.astype(np.float64), y
+
+
+def test_blocks_of_a_cluster_copy_to_each_other() -> None:
+    """Each copies half of what both multiply, and fills a stage again when both have read it."""
+    a, y = run_cluster(CLUSTER)
+    want = a[:64] @ a[64:].T
+    warp, group, pair = np.arange(128) // 32, np.arange(128) % 32 // 4, np.arange(128) % 4
+    np.testing.assert_allclose(y, np.tile(want[16 * warp + group, 2 * pair], 4), rtol=1e-5, atol=1e-3)
+
+
+REMOTE = "kernel.mbarrier_arrive_remotely %empty[%0] of %t :"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "error", "message"),
+    [
+        (REMOTE, "kernel.mbarrier_arrive %empty[%0] :", RaceError, "has not waited for what tells"),
+        ("// after the barriers are made\n  kernel.cluster_barrier", "kernel.barrier", RaceError, "of another block"),
+        ("// before a block ends\n  kernel.cluster_barrier", "kernel.barrier", RaceError, "may have ended before"),
+        ("bytes = 16384", "bytes = 8192", UninitializedReadError, "or waited for"),
+        ("{blocks = 2 : i64}", "", DeadlockError, "8192 bytes are missing"),
+        ("{blocks = 2 : i64}", "{blocks = 4 : i64}", OutOfBoundsError, "a cluster has 2 blocks"),
+        (REMOTE, REMOTE.replace("of %t", "of %2"), OutOfBoundsError, "a cluster has 2 blocks"),
+        ("{arrivals = 2 : i64}", "{arrivals = 3 : i64}", DeadlockError, "1 of 3 arrivals"),
+    ],
+)
+def test_mistakes_between_the_blocks_of_a_cluster(
+    before: str, after: str, error: type[Exception], message: str
+) -> None:
+    assert CLUSTER.count(before) == 1
+    with pytest.raises(error, match=message):
+        run_cluster(CLUSTER.replace(before, after))
