@@ -56,6 +56,9 @@ KINDS = {
         Problem((1, 8, 5, 6, 7), (9, 8, 2, 3, 2), stride=(1, 2, 1), pre=(0, 1, 1), post=(1, 1, 0)),
         "64x32s3",
     ),
+    "pixels as rows, a cluster": (Problem((5, 64, 5, 7), (136, 64, 1, 1), residual=True), "128x64s3e2m2"),
+    "a cluster": (Problem((5, 72, 9, 7), (72, 72, 3, 3), stride=(2,), pre=(1,), residual=True), "64x64s3tm4"),
+    "groups of a cluster": (Problem((2, 64, 9, 7), (144, 32, 3, 3), pre=(1,), groups=2), "128x64s3m2"),
     "groups": (Problem((2, 64, 9, 7), (64, 32, 3, 3), pre=(1,), post=(1,), groups=2, residual=True), "64x32s3"),
     "groups narrower than a tile": (
         Problem((2, 72, 7, 9), (120, 24, 3, 2), stride=(2, 1), pre=(1,), post=(1,), groups=3, residual=True),
@@ -73,7 +76,9 @@ def test_kinds_of_convolutions(kind: str, element: str) -> None:
     problem, choice = KINDS[kind]
     found = ops(check(problem, choice, element))
     assert "kernel.warpgroup_mma" in found
-    assert ("kernel.load_window" in found) == (kind not in ("pixels as rows", "residuals ahead"))
+    assert ("kernel.load_window" in found) == (
+        kind not in ("pixels as rows", "residuals ahead", "pixels as rows, a cluster")
+    )
 
 
 @pytest.mark.parametrize("kind", ["3 x 3", "stride, channels beyond a tile", "pixels as rows", "some pixels", "groups"])
