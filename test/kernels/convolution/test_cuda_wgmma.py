@@ -120,8 +120,9 @@ FEW_CHANNELS = {
 
 @pytest.mark.parametrize("kind", FEW_CHANNELS)
 @pytest.mark.parametrize("last", [False, True])
-def test_few_channels_are_joined_along_rows(kind: str, last: bool) -> None:
-    check_rows(kind, (channels_last_text if last else convolution_text)(FEW_CHANNELS[kind], "f16"), np.float16)
+@pytest.mark.parametrize("choice", ["64x32s3", "128x64s3m2"])
+def test_few_channels_are_joined_along_rows(kind: str, last: bool, choice: str) -> None:
+    check_rows(kind, (channels_last_text if last else convolution_text)(FEW_CHANNELS[kind], "f16"), np.float16, choice)
 
 
 @pytest.mark.parametrize("kind", FEW_CHANNELS)
@@ -129,12 +130,12 @@ def test_the_copy_of_rows_rounds_single_precision(kind: str) -> None:
     check_rows(kind, convolution_text(FEW_CHANNELS[kind], "f16", "f32"), np.float32)
 
 
-def check_rows(kind: str, text: str, given_as: type[np.floating[Any]]) -> None:
+def check_rows(kind: str, text: str, given_as: type[np.floating[Any]], choice: str = "64x32s3") -> None:
     problem = FEW_CHANNELS[kind]
     rng = np.random.default_rng(0)
     inputs = {"x": rng.standard_normal(problem.input).astype(given_as)}
     inputs["r"] = rng.standard_normal(problem.output).astype(np.float16)
-    text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_rows:64x32s3", stride', 1)
+    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_rows:{choice}", stride', 1)
     module = check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
     assert "kernel.load_window" in ops(module)
 
