@@ -1,12 +1,14 @@
 """Between the load generator and a system: queries become batches, rows of outputs become responses.
 
 A query that comes as a whole (SingleStream, MultiStream, Offline) is cut into batches. Queries of the Server scenario
-come one by one: the batcher of mlirt.serve gathers them, for every system.
+come one by one and are gathered, in the same way for every system.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
@@ -14,19 +16,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from mlirt.serve.batching.batch_arrays import Memory, joined
-from mlirt.serve.batching.batcher import Batcher
-from mlirt.serve.batching.limits import Limits
-from mlirt.serve.batching.request import Answer
-from mlirt.serve.batching.signature import Signature
 from mlperf.lengths import LONG_STEP, joined_by_length, length_of, padded_length
 from mlperf.samples import SampleLibrary
 from mlperf.systems import Array, Outputs, System
 from mlperf.workloads import Arrays
 
-Complete = Callable[[Sequence[int], Sequence[Array]], None]
+Rows = Sequence[Array] | Array
+"""The bytes of each sample's answer: arrays, or the rows of one."""
+Complete = Callable[[Sequence[int], Rows], None]
 """Tells the load generator the answers of samples: their ids, and the bytes of each."""
-_MANY = 1 << 22
-_MANY_MIB = float(1 << 16)
 
 
 def memory_of_batches(system: System) -> Memory | None:
@@ -88,7 +86,7 @@ class WholeQueries:
     def _batch(self, samples: Sequence[Arrays], rows: int) -> Mapping[str, Array]:
         return joined(samples, len(samples), rows, memory_of_batches(self._system))
 
-    def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> list[Array]:
+    def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> Rows:
         return answers(outputs, len(samples))
 
 
@@ -111,71 +109,116 @@ class QueriesByLength(WholeQueries):
         length = padded_length(max(map(length_of, samples)), self._most)
         return joined_by_length(samples, rows, length, self._system.host_array)
 
-    def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> list[Array]:
-        lengths = map(length_of, samples)
-        return [
-            answers({name: array[k : k + 1, :length] for name, array in outputs.items()}, 1)[0]
-            for k, length in enumerate(lengths)
-        ]
+    def _answers(self, outputs: Outputs, samples: Sequence[Arrays]) -> Rows:
+        return _of_lengths(outputs, list(map(length_of, samples)))
 
 
 class GatheredQueries:
-    """Lets the batcher gather queries: a batch is as large as what came while the last one ran, or within `delay`."""
+    """Gathers queries: a batch is what came while the last one ran, or within `delay`.
+
+    A query is a pair of numbers until its batch begins, and answers are told by batches: at tens of thousands a second
+    there is time for no object of each, nor for a future.
+    """
 
     def __init__(
-        self,
-        library: SampleLibrary,
-        system: System,
-        complete: Complete,
-        signature: Signature,
-        sizes: Sequence[int],
-        delay: float,
+        self, library: SampleLibrary, system: System, complete: Complete, sizes: Sequence[int], delay: float
     ) -> None:
-        """`sizes`: numbers of rows that batches have; `delay`: for how many seconds a batch's first query waits."""
-        self._library, self._complete = library, complete
-        limits = Limits(max(sizes), 1e3 * delay, _MANY, _MANY_MIB, max_request_mb=_MANY_MIB, batch_sizes=tuple(sizes))
-
-        def run(feeds: Mapping[str, Array], timeout: float | None) -> Outputs:
-            return system.run(feeds)
-
-        self.batcher = Batcher(
-            run,
-            signature,
-            limits,
-            runs_at_once=system.runs_at_once,
-            batch=True,
-            memory=memory_of_batches(system),
-            answered=self._answered,
-        )
+        """`sizes`: of batches; another number of rows is padded to the next one, see `rows_to_take`."""
+        self._library, self._system, self._complete = library, system, complete
+        self._sizes, self._delay = sorted(sizes), delay
+        self._memory = memory_of_batches(system)
+        self._changed = threading.Condition(threading.Lock())
+        self._waiting: dict[int, deque[_Query]] = {}
+        self._is_closed = False
         self.failure: Exception | None = None
-        self._failing = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"batch-{number}", daemon=True)
+            for number in range(system.runs_at_once)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def issue(self, ids: Sequence[int], indices: Sequence[int]) -> None:
-        self.batcher.submit_all([self._feeds(index) for index in indices], tags=list(zip(ids, indices, strict=True)))
+        came = time.monotonic()
+        keys = [self._key(index) for index in indices]
+        with self._changed:
+            for number, index, key in zip(ids, indices, keys, strict=True):
+                group = self._waiting.get(key)
+                if group is None:
+                    group = self._waiting[key] = deque()
+                group.append((number, index, came))
+            self._changed.notify(len(ids))
 
     def flush(self) -> None:
         """What waits is run as soon as it may."""
 
     def close(self) -> None:
-        self.batcher.close()
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
 
-    def _answered(self, found: Sequence[Answer]) -> None:
-        rows: list[Array] = []
-        for answer in found:
-            error = answer.exception()
-            if error is None:
-                rows.append(self._row(answer.tag[1], answer.result()))
-                continue
-            with self._failing:
-                self.failure = self.failure or (error if isinstance(error, Exception) else RuntimeError(str(error)))
-            rows.append(_NOTHING)
-        self._complete([answer.tag[0] for answer in found], rows)
+    def _work(self) -> None:
+        while found := self._taken():
+            ids, indices = [one[0] for one in found], [one[1] for one in found]
+            try:
+                rows = next(size for size in self._sizes if size >= len(found))
+                feeds = joined([self._feeds(index) for index in indices], len(found), rows, self._memory)
+                self._complete(ids, self._rows(indices, self._system.run(feeds)))
+            except Exception as error:
+                self.failure = self.failure or error
+                self._complete(ids, [_NOTHING] * len(ids))
+
+    def _taken(self) -> list[_Query]:
+        """The queries of the next batch, as soon as there are any; none once it is closed and all are taken."""
+        with self._changed:
+            while True:
+                if not self._waiting:
+                    if self._is_closed:
+                        return []
+                    self._changed.wait()
+                    continue
+                key, group = min(self._waiting.items(), key=_came)
+                if self._delay and not self._is_closed and len(group) < self._sizes[-1]:
+                    seconds = group[0][2] + self._delay - time.monotonic()
+                    if seconds > 0:
+                        self._changed.wait(seconds)
+                        continue
+                found = [group.popleft() for _ in range(rows_to_take(len(group), self._sizes))]
+                if not group:
+                    del self._waiting[key]
+                return found
+
+    def _key(self, index: int) -> int:
+        """What is equal among the samples of a batch."""
+        return 0
 
     def _feeds(self, index: int) -> Arrays:
         return self._library[index]
 
-    def _row(self, index: int, outputs: Outputs) -> Array:
-        return _bytes_of(outputs)
+    def _rows(self, indices: Sequence[int], outputs: Outputs) -> Rows:
+        return answers(outputs, len(indices))
+
+
+_Query = tuple[int, int, float]
+"""The id, the index of the sample, and when it came."""
+
+
+def _came(group: tuple[int, deque[_Query]]) -> float:
+    return group[1][0][2]
+
+
+def rows_to_take(waiting: int, sizes: Sequence[int]) -> int:
+    """How many of those that wait the next batch takes: all that fit, unless more than a quarter of it were padding.
+
+    The rest is first in the next batch. `sizes` rise.
+    """
+    if waiting >= sizes[-1]:
+        return sizes[-1]
+    above = next(size for size in sizes if size >= waiting)
+    below = max((size for size in sizes if size <= waiting), default=waiting)
+    return waiting if 4 * (above - waiting) <= above else below
 
 
 class GatheredByLength(GatheredQueries):
@@ -186,52 +229,61 @@ class GatheredByLength(GatheredQueries):
         library: SampleLibrary,
         system: System,
         complete: Complete,
-        signature: Signature,
         sizes: Sequence[int],
         delay: float,
         most: int,
     ) -> None:
         """`most`: the longest that a sample may be."""
-        super().__init__(library, system, complete, signature, sizes, delay)
         self._most, self._host_array = most, system.host_array
-        self._padded: dict[int, Arrays] = {}
+        self._padded: dict[int, tuple[int, Arrays]] = {}
+        super().__init__(library, system, complete, sizes, delay)
+
+    def _key(self, index: int) -> int:
+        return self._of(index)[0]
 
     def _feeds(self, index: int) -> Arrays:
+        return self._of(index)[1]
+
+    def _of(self, index: int) -> tuple[int, Arrays]:
+        """A sample's padded length, and the sample padded to it."""
         found = self._padded.get(index)
         if found is None:
             sample = self._library[index]
             length = padded_length(length_of(sample), self._most, LONG_STEP)
-            found = self._padded[index] = joined_by_length([sample], 1, length, self._host_array)
+            found = self._padded[index] = length, joined_by_length([sample], 1, length, self._host_array)
         return found
 
-    def _row(self, index: int, outputs: Outputs) -> Array:
-        length = length_of(self._library[index])
-        return answers({name: array[:, :length] for name, array in outputs.items()}, 1)[0]
+    def _rows(self, indices: Sequence[int], outputs: Outputs) -> Rows:
+        lengths = [length_of(self._library[index]) for index in indices]
+        return _of_lengths(outputs, lengths)
 
 
-def _bytes_of(outputs: Outputs) -> Array:
-    """The outputs of one sample, one behind the other."""
-    if len(outputs) == 1:
-        return np.ascontiguousarray(next(iter(outputs.values()))).reshape(-1)
-    return answers(outputs, 1)[0]
+def _of_lengths(outputs: Outputs, lengths: Sequence[int]) -> list[Array]:
+    """The bytes of rows that are as long as their samples."""
+    return [
+        answers({name: array[k : k + 1, :length] for name, array in outputs.items()}, 1)[0]
+        for k, length in enumerate(lengths)
+    ]
 
 
-def answers(outputs: Outputs, count: int) -> list[Array]:
-    """The bytes of each of the first `count` rows of the outputs, one output behind the other."""
+def answers(outputs: Outputs, count: int) -> Array:
+    """The bytes of the first `count` rows of the outputs, one output behind the other: [count, bytes]."""
     arrays = [np.ascontiguousarray(array) for array in outputs.values()]
     flat = [array.reshape(len(array), -1).view(np.uint8) for array in arrays]
     whole = flat[0] if len(flat) == 1 else np.concatenate(flat, 1)
-    return list(whole[:count])
+    return whole[:count]
 
 
 _NOTHING: Array = np.empty(0, np.uint8)
 
 
-def respond(loadgen: Any, ids: Sequence[int], rows: Sequence[Array]) -> None:
+def respond(loadgen: Any, ids: Sequence[int], rows: Rows) -> None:
     """`Complete` for the load generator, which has read the bytes when it returns."""
-    loadgen.QuerySamplesComplete(
-        [
-            loadgen.QuerySampleResponse(number, row.__array_interface__["data"][0], row.nbytes)
-            for number, row in zip(ids, rows, strict=True)
-        ]
-    )
+    response = loadgen.QuerySampleResponse
+    if isinstance(rows, np.ndarray):
+        start, step, size = rows.ctypes.data, rows.strides[0], rows[0].nbytes
+        found = [response(number, start + k * step, size) for k, number in enumerate(ids)]
+    else:
+        pairs = zip(ids, rows, strict=True)
+        found = [response(number, row.__array_interface__["data"][0], row.nbytes) for number, row in pairs]
+    loadgen.QuerySamplesComplete(found)

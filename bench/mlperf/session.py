@@ -10,11 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import onnx
-
-from mlirt.runtime.engine_interface import TensorDescription
 from mlirt.serve.batching.batch_arrays import joined
-from mlirt.serve.batching.signature import Signature
 from mlperf.answers import Check, Expected, checked, expected_answers
 from mlperf.driver import Complete, Driver, GatheredByLength, GatheredQueries, QueriesByLength, WholeQueries
 from mlperf.lengths import LONG_STEP, STEP, joined_by_length, padded_lengths
@@ -106,7 +102,6 @@ class Session:
         self.system: System = opened(setup.system, request)
         samples = sampler(setup.workload, request.model)
         self.library = SampleLibrary(samples, setup.samples, self.system.host_array)
-        self._signature = signature_of_file(request.model)
         self.rate = self._warm()
         """Samples a second, roughly, of as many batches at once as there may be: by one thread, times those."""
 
@@ -181,7 +176,7 @@ class Session:
         setup = self.setup
         lengths = setup.workload.lengths
         if setup.is_gathered:
-            gathered = self.library, self.system, complete, self._signature, setup.sizes, setup.delay
+            gathered = self.library, self.system, complete, setup.sizes, setup.delay
             return GatheredQueries(*gathered) if lengths is None else GatheredByLength(*gathered, lengths[2])
         if lengths is not None:
             return QueriesByLength(self.library, self.system, complete, setup.rows, lengths[2])
@@ -190,20 +185,6 @@ class Session:
     def close(self) -> None:
         """Let go of the system."""
         self.system.close()
-
-
-def signature_of_file(model: Path) -> Signature:
-    """Names, types and shapes of an ONNX file's inputs and outputs."""
-    graph = onnx.load(str(model), load_external_data=False).graph
-    known = {one.name for one in graph.initializer}
-    inputs = [value for value in graph.input if value.name not in known]
-    return Signature(graph.name, tuple(map(_described, inputs)), tuple(map(_described, graph.output)))
-
-
-def _described(value: onnx.ValueInfoProto) -> TensorDescription:
-    kind = value.type.tensor_type
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-    return TensorDescription(value.name, dtype.name, tuple(dim.dim_param or dim.dim_value for dim in kind.shape.dim))
 
 
 def expected_of(setup: Setup, bound: float | None = None) -> dict[int, Expected]:

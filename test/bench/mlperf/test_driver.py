@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mlperf.driver import GatheredByLength, GatheredQueries, QueriesByLength, WholeQueries, answers
+from mlperf.driver import GatheredByLength, GatheredQueries, QueriesByLength, Rows, WholeQueries, answers, rows_to_take
 from mlperf.samples import SampleLibrary
 from mlperf_doubling import FAILING, Doubling, sample
-
-from mlirt.runtime.engine_interface import TensorDescription
-from mlirt.serve.batching.signature import Signature
-
-SIGNATURE = Signature(
-    "doubling", (TensorDescription("x", "float32", ("batch", 3)),), (TensorDescription("y", "float32", ("batch", 3)),)
-)
 
 
 class Answered:
@@ -29,7 +22,7 @@ class Answered:
         self._count, self._lock = count, threading.Lock()
         self._all = threading.Event()
 
-    def __call__(self, ids: Sequence[int], rows: Sequence[np.ndarray[Any, Any]]) -> None:
+    def __call__(self, ids: Sequence[int], rows: Rows) -> None:
         with self._lock:
             for number, row in zip(ids, rows, strict=True):
                 self.twice += [number] if number in self.found else []
@@ -107,7 +100,7 @@ def test_a_small_query_is_run_by_who_asks() -> None:
 @pytest.mark.parametrize("runs_at_once", [1, 2])
 def test_queries_are_gathered_into_batches(runs_at_once: int) -> None:
     system, answered = Doubling(runs_at_once), Answered(64)
-    driver = GatheredQueries(library(system, 8), system, answered, SIGNATURE, range(1, 9), 0.05)
+    driver = GatheredQueries(library(system, 8), system, answered, range(1, 9), 0.05)
     for number in range(64):
         driver.issue([number], [number % 8])
     assert answered.wait() == {number: [2.0 * (number % 8)] * 3 for number in range(64)}
@@ -122,12 +115,7 @@ def test_gathered_samples_have_lengths_of_few_steps() -> None:
     system, answered = DoublingLengths(), Answered(4)
     samples = SampleLibrary(lambda k: {"x": np.full(lengths[k], k + 1, np.float32)}, 4, system.host_array)
     samples.load(range(4))
-    signature = Signature(
-        "doubling",
-        (TensorDescription("x", "float32", ("batch", "length")),),
-        (TensorDescription("y", "float32", ("batch", "length")),),
-    )
-    driver = GatheredByLength(samples, system, answered, signature, [1, 4], 0.05, 200)
+    driver = GatheredByLength(samples, system, answered, [1, 4], 0.05, 200)
     for number in range(4):
         driver.issue([number], [number])
     driver.close()
@@ -137,7 +125,7 @@ def test_gathered_samples_have_lengths_of_few_steps() -> None:
 
 def test_a_batch_waits_no_longer_than_the_delay() -> None:
     system, answered = Doubling(), Answered(1)
-    driver = GatheredQueries(library(system, 1), system, answered, SIGNATURE, range(1, 9), 0.01)
+    driver = GatheredQueries(library(system, 1), system, answered, range(1, 9), 0.01)
     driver.issue([5], [0])
     assert answered.wait() == {5: [0.0] * 3}
     driver.close()
@@ -148,7 +136,7 @@ def test_a_batch_that_fails_is_answered_with_nothing_and_told(gathers: bool) -> 
     system, answered = Doubling(failing=2.0), Answered(3)
     samples = library(system, 3)
     driver = (
-        GatheredQueries(samples, system, answered, SIGNATURE, [1], 0.0)
+        GatheredQueries(samples, system, answered, [1], 0.0)
         if gathers
         else WholeQueries(samples, system, answered, 1, True)
     )
@@ -168,3 +156,23 @@ def test_outputs_lie_one_behind_the_other() -> None:
         np.array([2, 3], np.int16).tobytes() + np.float32(2.5).tobytes(),
     ]
     assert len(answers(outputs, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("waiting", "taken"), [(1, 1), (2, 2), (3, 3), (5, 4), (6, 6), (9, 8), (11, 8), (12, 12), (16, 16), (40, 16)]
+)
+def test_a_batch_takes_what_fits_with_little_padding(waiting: int, taken: int) -> None:
+    assert rows_to_take(waiting, [1, 2, 4, 8, 16]) == taken
+
+
+def test_fewer_queries_than_the_least_batch_are_padded() -> None:
+    assert rows_to_take(3, [8, 16]) == 3
+
+
+def test_what_a_batch_leaves_is_run_next() -> None:
+    system, answered = Doubling(), Answered(9)
+    driver = GatheredQueries(library(system, 3), system, answered, [1, 2, 4, 8, 16], 0.05)
+    driver.issue(range(9), [k % 3 for k in range(9)])
+    driver.close()
+    assert answered.found == {k: [2.0 * (k % 3)] * 3 for k in range(9)}
+    assert system.sizes == [8, 1]
