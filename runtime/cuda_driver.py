@@ -13,6 +13,7 @@ from mlirt.runtime.current_device import current_ordinal
 from mlirt.runtime.driver_calls import LaunchAttribute, LaunchConfig, declare_driver, held_calls
 from mlirt.runtime.driver_interface import DeviceError, Handle, NoDeviceError, Size3
 from mlirt.runtime.library_calls import Library
+from mlirt.runtime.pinned_ranges import PinnedRanges
 from mlirt.runtime.tensor_maps import EncodedMap, MapLayout, encode
 
 _SUCCESS = 0
@@ -35,6 +36,7 @@ class CudaDriver:
         self._cuda = library
         declare_driver(library)
         self._held = held_calls(library)
+        self._pinned = PinnedRanges()
         self._check("cuInit", library.cuInit(0))
         count = c_int()
         self._check("cuDeviceGetCount", library.cuDeviceGetCount(byref(count)))
@@ -162,14 +164,19 @@ class CudaDriver:
         address = c_void_p()
         status = self._cuda.cuMemHostAlloc(byref(address), max(size, 1), _PORTABLE_HOST_MEMORY)
         self._check(f"cuMemHostAlloc of {size} bytes", status)
-        return address.value or 0
+        found = address.value or 0
+        self._pinned.add(found, max(size, 1))
+        return found
 
     def free_pinned(self, address: int) -> None:
         """Give pinned host memory back."""
+        self._pinned.remove(address)
         self._check("cuMemFreeHost", self._cuda.cuMemFreeHost(address))
 
     def is_pinned(self, address: int) -> bool:
         """Whether an address of the host is in memory that is pinned, by this driver's user or another one's."""
+        if address in self._pinned:
+            return True
         # The call for several attributes takes other memory for none; the one for a single attribute fails there.
         kind, wanted = c_int(), c_int(_MEMORY_TYPE)
         values = (c_void_p * 1)(addressof(kind))
