@@ -5,6 +5,7 @@
     python bench/mlperf ratios [--networks resnet50,..] [--precisions fp32,int8] [--scenarios SingleStream,Offline]
                                     [--peers onnxruntime,openvino] [--seconds 5] [--rounds 3]
     python bench/mlperf endure NETWORK --rate R [--seconds 600]       Server load: memory, lost and wrong answers
+    python bench/mlperf simulate --rate R [--batch-ms 0.2] [--sample-us 12]   Server load on an engine that only sleeps
     python bench/mlperf build NETWORK ..                              the plan alone, for a machine with few minutes
 
 `run` makes one test and prints the load generator's own summary; its logs stay in --logs as they are. With --accuracy
@@ -25,9 +26,10 @@ from mlirt.errors import MlirtError
 from mlirt.runtime.host_cpu import thread_count
 from mlperf import endurance, ratios
 from mlperf.answers import BOUNDS
-from mlperf.load import SCENARIOS, Summary
+from mlperf.load import SCENARIOS, LoadSettings, Summary
 from mlperf.models import PRECISIONS
 from mlperf.session import Session, Setup, expected_of
+from mlperf.simulate import SleepingSystem, Times, simulated, sleeping_samples
 from mlperf.systems import SYSTEMS
 from mlperf.workloads import WORKLOADS
 
@@ -60,6 +62,17 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--latency", type=float, help="Server: seconds that 99 %% of the queries may take")
         _add_sizes(command)
         command.add_argument("--seconds", type=float, default=600.0 if name == "endure" else 10.0)
+    command = commands.add_parser("simulate")
+    command.add_argument("--rate", type=float, required=True, help="queries a second")
+    command.add_argument("--latency", type=float, default=0.015, help="seconds that 99 %% of the queries may take")
+    command.add_argument("--batch-ms", type=float, default=0.2, help="that any batch takes")
+    command.add_argument("--sample-us", type=float, default=12.0, help="that each of its samples adds")
+    command.add_argument("--sample-bytes", type=int, default=150_528)
+    command.add_argument("--answer-bytes", type=int, default=4000)
+    command.add_argument("--seconds", type=float, default=3.0)
+    _add_sizes(command)
+    # Set behind the options: an option's own default would win otherwise.
+    command.set_defaults(act=_simulate, device="cuda", network="resnet50", system="mlirt", precision="int8")
     command = commands.add_parser("ratios")
     command.set_defaults(act=_ratios)
     command.add_argument("--networks", type=_some_of(WORKLOADS), default="resnet50,mobilenet_v2,bert_base,retinanet")
@@ -136,6 +149,17 @@ def _run(options: argparse.Namespace) -> None:
     print(headline(setup.scenario, summary))
     print(f"logs: {logs}")
     session.close()
+
+
+def _simulate(options: argparse.Namespace) -> None:
+    setup = _setup(options, options.network, options.system, "Server", options.precision)
+    times = Times(options.batch_ms / 1e3, options.sample_us / 1e6)
+    system = SleepingSystem(times, setup.runs_at_once, options.answer_bytes)
+    load = LoadSettings("Server", seconds=options.seconds, rate=options.rate, latency=options.latency)
+    logs = options.logs / "simulated"
+    samples = sleeping_samples(system, setup.samples, options.sample_bytes)
+    summary = simulated(system, samples, setup.sizes, setup.delay, load, logs)
+    print(f"{headline('Server', summary)}; {len(system.sizes)} batches\nlogs: {logs}")
 
 
 def _place(setup: Setup) -> str:
