@@ -142,6 +142,11 @@ class _RowGroups:
 
     def read(self, u: int, i: int, step: Any) -> Value:
         """The number of step `u` and row `i`."""
+        memory, beside = self.place(u, i, step)
+        return memory.read(beside)
+
+    def place(self, u: int, i: int, step: Any) -> tuple[Memory, Any]:
+        """Where that is: memory that begins at an address of its own, and a place in it."""
         builder, row_step = self._update.builder, self._update.operands["row_step"]
         first = i // self._count * self._count
         if first not in self._groups:
@@ -151,8 +156,7 @@ class _RowGroups:
             kind = ir.FunctionType(address.type, [address.type])
             hidden = builder.asm(kind, "", "=r,0", [address], False)
             self._groups[first] = Memory(builder, self._update.x.pointer, hidden)
-        beside = offset_of(builder, builder.mul(row_step, _I64(i - first)), step, u)
-        return self._groups[first].read(beside)
+        return self._groups[first], offset_of(builder, builder.mul(row_step, _I64(i - first)), step, u)
 
 
 def has_segments(tile: Tile) -> bool:
@@ -279,14 +283,18 @@ def _dot_add(update: _Update, accumulators: list[Value], depth: int, last: int, 
             return Segments(builder, repeated_bits(builder, update.x.at(place), 32 * count, words))
         return Pixels(builder, int8_words(builder, update.x, place, count, lanes))
 
-    factors = _Factors(update, whole, _I64(FOUR), FOUR, read)
+    factors, groups = _Factors(update, whole, _I64(FOUR), FOUR, read), _RowGroups(update)
+    in_groups = groups.suit(update, _I64(FOUR))
     steps: list[list[Weights]] = []
     for u in range(depth):
         w_at = update.operands["w_at"]
         weights = [weights_at(builder, update.w, w_at, (u * columns + j) * lanes, words) for j in range(columns)]
         steps.append(weights)
         for i in range(rows):
-            if u < whole:
+            if u < whole and in_groups:
+                word = four_int8(builder, *groups.place(u, i, _I64(FOUR)), FOUR)
+                pixel = Pixel(Pixels(builder, first_lane(builder, word, lanes)), 0)
+            elif u < whole:
                 pixel = Pixel(*factors.at(u, i))
             else:
                 four = four_int8(builder, update.x, update.rows.at(update.after("at", FOUR * u), i), last)
