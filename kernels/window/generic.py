@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from math import prod as prod_of
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
@@ -36,7 +34,6 @@ from mlirt.kernels.lib.tactics.lowering import Lowering
 OPS = (WindowOp,)
 TARGETS = frozenset({"cpu", "cuda"})
 PRIORITY = 0
-_MAX_UNROLLED = 32  # taps
 
 
 def lower(op: WindowOp, lowering: Lowering) -> bool:
@@ -46,11 +43,7 @@ def lower(op: WindowOp, lowering: Lowering) -> bool:
     axes = [AxisCode(k, axis) for axis in window_axes(op)]
     steps = [k.strides(op.input)[axis] for axis in op.axes()]
     posts = [value_of(k.size(post)) if op.includes_padding else None for post in op.post_padding.dims()]
-    # Loads of a device wait for nothing but themselves where no loop is around them.
-    taps = [range(axis.size) for axis in window_axes(op) if isinstance(axis.size, int)]
-    is_short = len(taps) == len(axes) and prod_of(map(len, taps)) <= _MAX_UNROLLED
-    each = list(product(*taps)) if is_short and lowering.target.kind == "cuda" else None
-    build(k, _window, op, code, axes, steps, posts, each)
+    build(k, _window, op, code, axes, steps, posts)
     k.finish(op)
     return True
 
@@ -62,9 +55,8 @@ def _window(
     axes: Sequence[AxisCode],
     steps: Sequence[Stride],
     posts: Sequence[Value | None],
-    each: Sequence[Sequence[int]] | None,
 ) -> None:
-    """`for each p..: combine over the taps of x where inside; divide; epilogue; store`; `each` has all taps."""
+    """`for each p..: combine over the taps of x where inside; divide; epilogue; store`."""
     type_ = accumulator_type(op.epilogue)
     kind = ReduceKind.MAX if op.kind.data is WindowKind.MAX else ReduceKind.ADD
     start = constant(identity(kind, element_name(type_)), type_)
@@ -72,31 +64,18 @@ def _window(
         here = code.loops_before(rank(op.output.type), loops)
         starts = [axis.start(value_of(code.original(at, here))) for axis, at in zip(axes, op.axes(), strict=True)]
 
-        def element(taps: Sequence[Index]) -> Value:
+        def element(taps: Sequence[Value]) -> Value:
             found = [axis.place(first, tap) for axis, first, tap in zip(axes, starts, taps, strict=True)]
             value, more = start, [(place, step) for (place, _), step in zip(found, steps, strict=True)]
             if all(inside for _, inside in found):
                 value = value_of(code.read_typed(0, type_, here, more))
             return value
 
-        if each is None:
-            total = reduction(kind, Box([axis.taps for axis in axes]), start, element)
-        else:
-            total = combined(kind, type_, [element(taps) for taps in each])
+        total = reduction(kind, Box([axis.taps for axis in axes]), start, element)
         if op.kind.data is WindowKind.AVERAGE:
             counts = [axis.count(first, post) for axis, first, post in zip(axes, starts, posts, strict=True)]
             total = mean(total, counts, type_)
         store_finished(op.epilogue, code, 1, total, here)
-
-
-@kernel
-def combined(kind: ReduceKind, type_: Attribute, parts: Sequence[Value]) -> Value:
-    """The sum or the largest of some numbers."""
-    s = builder().scalars(type_)
-    combine, (found, *others) = s.max if kind is ReduceKind.MAX else s.add, parts
-    for part in others:
-        found = builder().typed(combine(builder().ready(found), builder().ready(part)), type_)
-    return found
 
 
 @kernel
