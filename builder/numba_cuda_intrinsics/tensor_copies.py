@@ -12,11 +12,9 @@ _FORM = "shared::cluster.global{}.mbarrier::complete_tx::bytes"
 
 
 @maker
-def load_box(type_name: str, rank: int, blocks: int = 1) -> Any:
-    """`word(map, coordinates.., target, i, barriers, j)`, coordinates outermost first; to the first `blocks` of a
-    cluster.
-    """
-    return _copy(type_name, rank, 0, blocks)
+def load_box(type_name: str, rank: int) -> Any:
+    """`word(map, coordinates.., target, i, barriers, j)`, coordinates outermost first."""
+    return _copy(type_name, rank, 0)
 
 
 @maker
@@ -25,13 +23,12 @@ def load_window(type_name: str, spatial: int) -> Any:
     return _copy(type_name, spatial + 2, spatial)
 
 
-def _copy(type_name: str, rank: int, spatial: int, blocks: int = 1) -> Any:
+def _copy(type_name: str, rank: int, spatial: int) -> Any:
     where = ", ".join(f"${2 + k}" for k in range(rank))
     moved = ", ".join(f"${3 + rank + k}" for k in range(spatial))
-    form = _FORM.format(".im2col" if spatial else "") + (".multicast::cluster" if blocks > 1 else "")
+    form = _FORM.format(".im2col" if spatial else "")
     text = f"cp.async.bulk.tensor.{rank}d.{form} [$0], [$1, {{{where}}}], [${2 + rank}]"
-    text += f", {{{moved}}}" if spatial else ""
-    text += f", ${3 + rank + spatial};" if blocks > 1 else ";"
+    text += f", {{{moved}}};" if spatial else ";"
 
     def emit(builder: Any, map_: Any, *rest: Any) -> Any:
         coordinates, offsets = rest[:rank], rest[rank : rank + spatial]
@@ -42,7 +39,6 @@ def _copy(type_name: str, rank: int, spatial: int, blocks: int = 1) -> Any:
             *(builder.trunc(one, I32) for one in reversed(coordinates)),
             shared_address(builder, barriers, j, 8),
             *(builder.trunc(one, I16) for one in reversed(offsets)),
-            *([I16((1 << blocks) - 1)] if blocks > 1 else []),
         ]
         return ptx(builder, text, [], operands, memory=True)
 

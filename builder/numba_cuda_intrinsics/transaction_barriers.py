@@ -33,18 +33,6 @@ mbarrier_wait = _word(
 )
 
 
-def _arrive_remotely(builder: Any, barriers: Any, index: Any, rank: Any) -> Any:
-    """Without `.cluster` at the arrival, which would have the assembler wait for all that the thread has written."""
-    text = (
-        "{ .reg .b32 there; mapa.shared::cluster.u32 there, $0, $1; mbarrier.arrive.shared::cluster.b64 _, [there]; }"
-    )
-    operands = [shared_address(builder, barriers, index, _BYTES), builder.trunc(rank, I32)]
-    return ptx(builder, text, [], operands, memory=True)
-
-
-mbarrier_arrive_remotely = word(types.void, [*_BARRIER, types.int64], _arrive_remotely)
-
-
 def _fence(builder: Any) -> Any:
     return ptx(builder, "fence.mbarrier_init.release.cluster;", [], [], memory=True)
 

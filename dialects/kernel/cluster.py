@@ -60,7 +60,6 @@ class ClusterBarrierOp(Instruction):
         if (count < size).any():
             raise DivergenceError(f"{site.where}: not all {size} blocks of a cluster are there")
         site.lanes.epochs.start(blocks)
-        site.machine.clusters.meet(blocks.tolist())
 
 
 @instruction

@@ -21,7 +21,6 @@ from xdsl.utils.hints import isa
 
 from mlirt.dialects.kernel.core import FuncOp
 from mlirt.dialects.kernel.instruction import Instruction
-from mlirt.dialects.kernel.interpreter_clusters import Clusters
 from mlirt.dialects.kernel.interpreter_copies import AsyncCopies
 from mlirt.dialects.kernel.interpreter_coroutines import Coroutines
 from mlirt.dialects.kernel.interpreter_instruction import execute
@@ -76,11 +75,10 @@ class Machine:
         self.name = func.sym_name.data
         self.grid, self.block_size = grid, block_size
         self.buffers: list[Buffer] = []
-        self.cluster = _cluster(func)
-        self.clusters = Clusters(self.cluster)
-        self.copies, self.stages, self.coroutines = AsyncCopies(), Stages(self.clusters), Coroutines()
+        self.copies, self.stages, self.coroutines = AsyncCopies(), Stages(), Coroutines()
         self.tensor_memory = TensorMemory()
         self.registers = SharedRegisters(block_size)
+        self.cluster = _cluster(func)
         self.matrix_registers: tuple[Any, int] = (None, 0)  # sums and depth of a matrix unit that is laid out
 
     def run_block(self, lanes: Lanes, block: Block) -> Sequence[SSAValue]:
@@ -152,7 +150,6 @@ def run_kernel(
         with np.errstate(all="ignore"):
             machine.run_block(lanes, func.body.block)
         machine.tensor_memory.finish(machine.name)
-        machine.clusters.finish(machine.name)
 
 
 def _chunks(blocks: int, threads: int, together: int) -> list[tuple[int, int]]:

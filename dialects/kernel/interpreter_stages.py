@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mlirt.dialects.kernel.interpreter_clusters import Clusters
 from mlirt.dialects.kernel.interpreter_memory import KernelError, RaceError, SharedBuffer, UninitializedReadError
 from mlirt.dialects.kernel.simt import MAX_THREADS
 
@@ -37,7 +36,6 @@ class Mbarrier:
 
     arrivals: int
     made_by: tuple[int, int]
-    made_at: int = 0
     left: int = 0
     bytes: int = 0
     phase: int = 0
@@ -45,9 +43,6 @@ class Mbarrier:
     arrived: list[_Arrival] = field(default_factory=list[_Arrival])
     attached: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     landing: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    telling: dict[int, int] = field(default_factory=dict[int, int])
-    told: dict[int, int] = field(default_factory=dict[int, int])
-    """Until when the blocks had read what they read, that have arrived in this phase, and in ended ones."""
 
     def __post_init__(self) -> None:
         self.left = self.arrivals
@@ -76,8 +71,6 @@ class Mbarrier:
             self.coming = []
             self.landing += self.attached
             self.attached = []
-            self.told |= self.telling
-            self.telling = {}
 
     def has_ended(self, parity: int) -> bool:
         """Whether the phase with a parity has ended."""
@@ -90,8 +83,7 @@ class Mbarrier:
 class Stages:
     """The barriers of all blocks, and which elements of shared memory copies and matrix units are at work on."""
 
-    def __init__(self, clusters: Clusters) -> None:
-        self.clusters = clusters
+    def __init__(self) -> None:
         self.barriers: dict[tuple[SharedBuffer, int, int], Mbarrier] = {}
         self.memories: dict[OpResult, SharedBuffer] = {}  # those of the blocks that run now
         self._readers: dict[SharedBuffer, Array] = {}
@@ -168,4 +160,3 @@ class Stages:
         """A product that read these elements has ended."""
         for memory, at in operands:
             self._readers[memory][at] -= 1
-            self.clusters.note_read(memory, at)

@@ -11,12 +11,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from mlirt.dialects.combine import COMBINES
 from mlirt.dialects.kernel.core import LoadOp, ParallelOp, ReduceOp, StoreOp, stride_values
 from mlirt.dialects.kernel.interpreter_lanes import Epochs, Lanes, merge
-from mlirt.dialects.kernel.transaction_barrier import (
-    MbarrierArriveOp,
-    MbarrierArriveRemotelyOp,
-    MbarrierExpectOp,
-    MbarrierWaitOp,
-)
+from mlirt.dialects.kernel.transaction_barrier import MbarrierArriveOp, MbarrierExpectOp, MbarrierWaitOp
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +20,7 @@ if TYPE_CHECKING:
 
     Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-_SYNCHRONIZES = (MbarrierArriveOp, MbarrierArriveRemotelyOp, MbarrierExpectOp, MbarrierWaitOp)
+_SYNCHRONIZES = (MbarrierArriveOp, MbarrierExpectOp, MbarrierWaitOp)
 # Iterations of nested boxes that run together.
 _MAX_LANES = 1 << 16
 

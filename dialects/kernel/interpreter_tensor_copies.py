@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlirt.dialects.kernel.interpreter_memory import Buffer, OutOfBoundsError
@@ -74,14 +74,9 @@ def start_copies(x: Any, site: Site, type_: TensorMapType, places: Places) -> No
         at = np.full(int(inside.sum()), lane)
         read = tensor.buffer.read(site.lanes.access(index[inside], at, site.where))
         data[inside] = as_tf32(read) if type_.rounds else read
-        access, own = site.lanes.access(start + order, np.full(type_.count, lane), site.where), int(site.block[row])
-        several, clusters = getattr(x, "blocks", 1), site.machine.clusters
-        for there in [clusters.block(own, rank, site.where) for rank in range(several)] if several > 1 else [own]:
-            target = memory.locate(replace(access, block=np.full_like(access.block, there)))
-            barrier = barrier_of(site, x.barriers, int(x.barrier[row]), row, there)
-            clusters.reach(own, there, site.where)
-            clusters.refuse_reader(own, there, memory, target, site.where)
-            site.machine.stages.start(barrier, memory, target, data, site.where)
+        target = memory.locate(site.lanes.access(start + order, np.full(type_.count, lane), site.where))
+        barrier = barrier_of(site, x.barriers, int(x.barrier[row]), row)
+        site.machine.stages.start(barrier, memory, target, data, site.where)
 
 
 def box(tensor: MappedTensor, type_: TensorMapType, coordinates: list[int], offsets: list[int]) -> tuple[Array, Array]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from mlirt.dialects.kernel import instruction_fields as fields
@@ -31,7 +30,6 @@ def map_type(value: SSAValue) -> TensorMapType:
     return type_
 
 
-_MAX_BLOCKS = 8  # of a cluster, on every device that has any
 _RULES = (
     BARRIERS,
     Rule(
@@ -69,28 +67,15 @@ class LoadBoxOp(CopyOp):
     and a box begins at a multiple of 16 bytes of its innermost dimension: a device calls another start an illegal
     instruction, so that no box can be moved by single pixels along a line.
 
-    With several `blocks` the box comes to the same place in the first so many blocks of the cluster, and its bytes are
-    counted by the same barrier of each of them (multicast).
-
     Example: `kernel.load_box %map[%i, %j], %tiles[%k], %full[%s] : !kernel.tensor_map<f16, [64, 64], swizzle = 128>,
     memref<4096xf16, "shared">, memref<4xi64, "shared">`
     """
 
     name = "kernel.load_box"
 
-    blocks: IntegerAttr = fields.attribute(converter=fields.number, default=1)
-
     syntax = "$map `[` $coordinates `]` `,` $target `[` $target_index `]` `,` $barriers `[` $barrier `]`"
-    rules = (
-        *_RULES,
-        Rule("the map is not walked by a window", lambda x: not x.map.spatial.data),
-        Rule(
-            "a box comes to 1 to 8 blocks",
-            lambda x: 1 <= x.blocks <= _MAX_BLOCKS,
-            lambda x: f"a box comes to 1 to {_MAX_BLOCKS} blocks of a cluster, not to {x.blocks}",
-        ),
-    )
-    cuda = Text("load_box", lambda x: f'"{x.T}", {x.map.rank}' + (f", {x.blocks}" if x.blocks > 1 else ""), hint="load")
+    rules = (*_RULES, Rule("the map is not walked by a window", lambda x: not x.map.spatial.data))
+    cuda = Text("load_box", lambda x: f'"{x.T}", {x.map.rank}', hint="load")
 
     @staticmethod
     def meaning(x: Any, site: Site) -> None:

@@ -62,8 +62,7 @@ class MbarrierInitOp(_OnBarrier):
             if not 0 <= at < memory.extent:
                 raise OutOfBoundsError(f"{site.where}: %{memory.name}[{at}] is out of bounds")
             made_by = int(site.thread[row]), int(epochs[row])
-            clock = site.machine.clusters.clock
-            site.machine.stages.barriers[memory, block, at] = Mbarrier(x.arrivals, made_by, clock)
+            site.machine.stages.barriers[memory, block, at] = Mbarrier(x.arrivals, made_by)
 
 
 @instruction
@@ -138,33 +137,6 @@ class MbarrierArriveOp(_OnBarrier):
             released = site.machine.tensor_memory.released(int(site.block[row]), int(site.thread[row]))
             if released is not None:
                 barrier.attach(released)
-            site.machine.clusters.tell(barrier, int(site.block[row]))
-            barrier.arrive(site.where)
-        site.machine.coroutines.yield_to_others()
-
-
-@instruction
-class MbarrierArriveRemotelyOp(_OnBarrier):
-    """Arrive at the same barrier of another block of the cluster, which must not have ended: what this thread has read
-    before may be written over by those who wait for the phase.
-
-    Example: `kernel.mbarrier_arrive_remotely %empty[%i] of %rank : memref<4xi64, "shared">`
-    """
-
-    name = "kernel.mbarrier_arrive_remotely"
-
-    rank: SSAValue = fields.index()
-
-    syntax = "$barriers `[` $index `]` `of` $rank"
-    cuda = Text("mbarrier_arrive_remotely", operands=("barriers", "index", "rank"))
-
-    @staticmethod
-    def meaning(x: Any, site: Site) -> None:
-        for row, own in enumerate(site.block.tolist()):
-            there = site.machine.clusters.block(own, int(x.rank[row]), site.where)
-            barrier = barrier_of(site, x.barriers, int(x.index[row]), row, there)
-            site.machine.clusters.reach(own, there, site.where)
-            site.machine.clusters.tell(barrier, own)
             barrier.arrive(site.where)
         site.machine.coroutines.yield_to_others()
 
@@ -197,23 +169,14 @@ class MbarrierWaitOp(_OnBarrier):
         site.machine.coroutines.until(lambda: not open_(), lambda: f"{site.where}: {open_()[0].missing()}")
         for found, _ in pairs:
             site.machine.stages.see(found)
-        if site.machine.cluster > 1:
-            for row, own in enumerate(site.block.tolist()):
-                site.machine.clusters.hear(own, barrier_of(site, x.barriers, int(x.index[row]), row))
         site.machine.tensor_memory.waited(site.block, site.thread)
 
 
-def barrier_of(site: Site, barriers: Any, index: int, row: int, there: int | None = None) -> Mbarrier:
-    """The barrier that an active lane names, of its own block or `there`; others than who made it need a barrier of
-    threads between, other blocks one of the cluster.
-    """
+def barrier_of(site: Site, barriers: Any, index: int, row: int) -> Mbarrier:
+    """The barrier that an active lane names; others than who made it need a barrier of threads between."""
     from mlirt.dialects.kernel.interpreter_memory import RaceError
 
     block = site.block[row : row + 1]
-    if there is not None and there != int(block[0]):
-        found = site.machine.stages.barrier(barriers.buffer, there, index, site.where)
-        site.machine.clusters.refuse_unknown(there, found.made_at, site.where)
-        return found
     found = site.machine.stages.barrier(barriers.buffer, int(block[0]), index, site.where)
     thread, epoch = found.made_by
     if thread != int(site.thread[row]) and epoch == int(site.lanes.epochs.of(block)[0]):

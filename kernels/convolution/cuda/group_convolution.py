@@ -171,7 +171,7 @@ def build_convolution(op: ConvolutionOp, tile: GroupTile, lowering: Lowering, un
     images = images_of(op, lowering)
     left = _pixel_rows(k, op, images, tile.rows, kind)
     pack = partial(packed_by_taps, kind.depth, groups=groups)
-    right = filters(k, op.kernel, pack, kind, lowering, (tile.columns, width), tile.sharing)
+    right = filters(k, op.kernel, pack, kind, lowering, (tile.columns, width))
     batch = (groups,) if groups > 1 else ()
     sizes = GroupSizes(pixels_of(op), columns, batch, depth_steps(weights.shape, kind), shares_rows=groups > 1)
     unit.product(k, tile, sizes, kind, (left, right), epilogue).build(op)
@@ -199,13 +199,7 @@ def window_rows(k: KernelBuilder, op: ConvolutionOp, images: MappedMemory, rows:
 
 
 def filters(
-    k: KernelBuilder,
-    kernel: SSAValue,
-    pack: Pack,
-    kind: Kind,
-    lowering: Lowering,
-    columns: tuple[int, int],
-    sharing: int = 1,
+    k: KernelBuilder, kernel: SSAValue, pack: Pack, kind: Kind, lowering: Lowering, columns: tuple[int, int]
 ) -> MatrixSource:
     """Weights, which `pack` brings to `[output channel, depth]`, as columns: so many of a tile, and neighbours of a
     thread. A dimension in front of these is an entry of the batch.
@@ -215,8 +209,9 @@ def filters(
     steps = tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
     batch = tuple(range(len(shape) - 2))
     memory = MappedMemory(buffer, kind.element, 0, shape, steps)
-    flags = {"by_depth": False, "known": True, "in_fragment_order": True}
-    return MatrixSource(k, memory, columns[0], batch, **flags, line=kind.line, sharing=sharing)
+    return MatrixSource(
+        k, memory, columns[0], batch, by_depth=False, known=True, in_fragment_order=True, line=kind.line
+    )
 
 
 def _in_fragment_order(pack: Pack, width: int, weights: Array) -> Array:

@@ -154,7 +154,7 @@ def _build(op: ConvolutionOp, found: Deconvolution, tile: GroupTile, lowering: L
     buffer, sizes = lowering.placements.new_weight(packed, "packed"), packed.array.shape
     memory = MappedMemory(buffer, kind.element, 0, sizes, (sizes[1] * sizes[2], sizes[2], 1))
     flags = {"by_depth": False, "known": True, "in_fragment_order": True}
-    right = MatrixSource(k, memory, tile.columns, (0,), line=kind.line, sharing=tile.sharing, **flags)
+    right = MatrixSource(k, memory, tile.columns, (0,), line=kind.line, **flags)
     work = GroupSizes(found.pixels, found.columns, (found.remainders,), found.steps, shares_rows=found.remainders > 1)
     places = _Places(found, dims(op.output.type)[2:])
     GroupProduct(k, tile, work, kind, (left, right), epilogue, places).build(op)

@@ -116,7 +116,7 @@ def _build(op: ConvolutionOp, tile: GroupTile, lowering: Lowering) -> None:
     shape = ResultShape((), (0, *axes), (1,))
     epilogue = RowEpilogue(k, op, shape, lowering, width)
     left = WindowSource(k, rows.as_images(op, buffer), tile.rows, rows.window(op), rows.kind.line)
-    right = filters(k, op.kernel, rows.packed, rows.kind, lowering, (tile.columns, width), tile.sharing)
+    right = filters(k, op.kernel, rows.packed, rows.kind, lowering, (tile.columns, width))
     sizes = GroupSizes(pixels_of(op), weights.shape[0], (), steps(rows))
     GroupProduct(k, tile, sizes, rows.kind, (left, right), epilogue).build(op)
 

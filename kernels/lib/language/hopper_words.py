@@ -22,7 +22,6 @@ from mlirt.dialects.kernel.tensor_copy import LoadBoxOp, LoadWindowOp
 from mlirt.dialects.kernel.transaction_barrier import (
     AsyncFenceOp,
     MbarrierArriveOp,
-    MbarrierArriveRemotelyOp,
     MbarrierExpectOp,
     MbarrierFenceOp,
     MbarrierInitOp,
@@ -122,10 +121,6 @@ class Barrier:
         """Arrive."""
         builder().insert(MbarrierArriveOp(self.memory, self.number))
 
-    def arrive_at(self, rank: Index) -> None:
-        """Arrive at the same one of the block with a number in the cluster."""
-        builder().insert(MbarrierArriveRemotelyOp(self.memory, self.number, builder().index(rank)))
-
     def wait(self, parity: Index) -> None:
         """Wait until the phase of a parity has ended."""
         builder().insert(MbarrierWaitOp(self.memory, self.number, builder().index(parity)))
@@ -170,17 +165,13 @@ class SharedTile:
     mn_major: bool = False
 
 
-def tma_load(
-    tensor_map: SSAValue, origin: Sequence[Index], target: SharedTile, barrier: Barrier, blocks: int = 1
-) -> None:
-    """Start to copy the box of a tensor map at an origin to shared memory; the barrier counts its bytes.
-
-    With several `blocks` it comes to the same place of so many blocks of the cluster, each of which counts its bytes.
-    """
+def tma_load(tensor_map: SSAValue, origin: Sequence[Index], target: SharedTile, barrier: Barrier) -> None:
+    """Start to copy the box of a tensor map at an origin to shared memory; the barrier counts its bytes."""
     k = builder()
     places = [k.index(one) for one in origin]
-    memory = target.memory, k.index(target.index), barrier.memory, barrier.number
-    k.insert(LoadBoxOp(tensor_map, places, *memory, blocks=blocks))
+    builder().insert(
+        LoadBoxOp(tensor_map, places, target.memory, k.index(target.index), barrier.memory, barrier.number)
+    )
 
 
 def tma_load_window(

@@ -63,9 +63,9 @@ class Factor:
         sizes, steps = (rows, self.memory.sizes[-1]), self.memory.steps[-2:]
         return replace(self, memory=replace(self.memory, sizes=sizes, steps=steps), batch=())
 
-    def source(self, k: KernelBuilder, own: int, sharing: int = 1) -> MatrixSource:
+    def source(self, k: KernelBuilder, own: int) -> MatrixSource:
         flags = {"known": self.known, "in_fragment_order": self.in_fragment_order}
-        return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, sharing=sharing, **flags)
+        return MatrixSource(k, self.memory, own, self.batch, by_depth=self.by_depth, **flags)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def work(op: MatmulOp, lowering: Lowering, unit: GroupUnit) -> GroupWork | None:
     few = any(isinstance(size, int) and size <= _MAX_WARP_ROWS for size in (rows, columns))
     if few or depth == 0:
         return None
-    piece = kind.depth if factors[1].by_depth else 1  # of the columns that a block copies
+    piece = kind.depth if factors[1].by_depth else 1
     return GroupWork.of(
         *(rows, columns, batch, depth, kind, lowering, piece),
         *(large_extras(op), result_width(op), scalar_operations(op), bytes_ahead(op)),
@@ -173,5 +173,5 @@ def build_product(op: MatmulOp, tile: GroupTile, lowering: Lowering, unit: Group
     epilogue = RowEpilogue(k, op, shape, lowering, width)
     sizes = GroupSizes(rows, columns, batch, ceil_div(depth, kind.depth))
     left = left.joined(rows) if left.batch and not batch else left
-    sources = left.source(k, tile.rows), right.source(k, tile.columns, tile.sharing)
+    sources = left.source(k, tile.rows), right.source(k, tile.columns)
     unit.product(k, tile, sizes, kind, sources, epilogue).build(op)

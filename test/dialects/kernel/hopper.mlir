@@ -9,12 +9,10 @@
 // CHECK-NEXT:   kernel.mbarrier_fence
 // CHECK-NEXT:   kernel.mbarrier_expect %full[%i] {bytes = 24576 : i64} : memref<4xi64, "shared">
 // CHECK-NEXT:   kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<12288xf16, "shared">, memref<4xi64, "shared">
-// CHECK-NEXT:   kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] {blocks = 2 : i64} : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<12288xf16, "shared">, memref<4xi64, "shared">
 // CHECK-NEXT:   kernel.load_window %w[%i, %i, %i, %i] offsets[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [128, 64], swizzle = 128, spatial = 2>, memref<12288xf16, "shared">, memref<4xi64, "shared">
 // CHECK-NEXT:   kernel.mbarrier_wait %full[%i] parity %i : memref<4xi64, "shared">
 // CHECK-NEXT:   kernel.async_fence
 // CHECK-NEXT:   kernel.mbarrier_arrive %full[%i] : memref<4xi64, "shared">
-// CHECK-NEXT:   kernel.mbarrier_arrive_remotely %full[%i] of %i : memref<4xi64, "shared">
 kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !kernel.tensor_map<f16, [128, 64], swizzle = 128, spatial = 2>) attributes {block_size = 160 : i64, cluster = 2 : i64, dependent_launch} {
   %i = arith.constant 0 : index
   %tiles = kernel.shared {alignment = 1024 : i64} : memref<12288xf16, "shared">
@@ -23,12 +21,10 @@ kernel.func @copies(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>, %w: !k
   kernel.mbarrier_fence
   kernel.mbarrier_expect %full[%i] {bytes = 24576 : i64} : memref<4xi64, "shared">
   kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<12288xf16, "shared">, memref<4xi64, "shared">
-  kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] {blocks = 2 : i64} : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<12288xf16, "shared">, memref<4xi64, "shared">
   kernel.load_window %w[%i, %i, %i, %i] offsets [%i, %i], %tiles[%i], %full[%i] : !kernel.tensor_map<f16, [128, 64], swizzle = 128, spatial = 2>, memref<12288xf16, "shared">, memref<4xi64, "shared">
   kernel.mbarrier_wait %full[%i] parity %i : memref<4xi64, "shared">
   kernel.async_fence
   kernel.mbarrier_arrive %full[%i] : memref<4xi64, "shared">
-  kernel.mbarrier_arrive_remotely %full[%i] of %i : memref<4xi64, "shared">
   kernel.return
 }
 

@@ -23,17 +23,6 @@ kernel.func @box_of_another_element(%m: !kernel.tensor_map<f16, [64, 64], swizzl
 
 // -----
 
-kernel.func @box_of_too_many_blocks(%m: !kernel.tensor_map<f16, [64, 64], swizzle = 128>) attributes {block_size = 32 : i64} {
-  %i = arith.constant 0 : index
-  %tiles = kernel.shared {alignment = 1024 : i64} : memref<4096xf16, "shared">
-  %full = kernel.shared : memref<1xi64, "shared">
-  // expected-error@+1 {{a box comes to 1 to 8 blocks of a cluster, not to 9}}
-  kernel.load_box %m[%i, %i], %tiles[%i], %full[%i] {blocks = 9 : i64} : !kernel.tensor_map<f16, [64, 64], swizzle = 128>, memref<4096xf16, "shared">, memref<1xi64, "shared">
-  kernel.return
-}
-
-// -----
-
 kernel.func @barriers_elsewhere(%b: memref<?xi64>) attributes {block_size = 32 : i64} {
   %i = arith.constant 0 : index
   // expected-error@+1 {{barriers are i64 in shared memory}}

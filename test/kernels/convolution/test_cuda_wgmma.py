@@ -56,9 +56,6 @@ KINDS = {
         Problem((1, 8, 5, 6, 7), (9, 8, 2, 3, 2), stride=(1, 2, 1), pre=(0, 1, 1), post=(1, 1, 0)),
         "64x32s3",
     ),
-    "pixels as rows, a cluster": (Problem((5, 64, 5, 7), (136, 64, 1, 1), residual=True), "128x64s3e2m2"),
-    "a cluster": (Problem((5, 72, 9, 7), (72, 72, 3, 3), stride=(2,), pre=(1,), residual=True), "64x64s3tm4"),
-    "groups of a cluster": (Problem((2, 64, 9, 7), (144, 32, 3, 3), pre=(1,), groups=2), "128x64s3m2"),
     "groups": (Problem((2, 64, 9, 7), (64, 32, 3, 3), pre=(1,), post=(1,), groups=2, residual=True), "64x32s3"),
     "groups narrower than a tile": (
         Problem((2, 72, 7, 9), (120, 24, 3, 2), stride=(2, 1), pre=(1,), post=(1,), groups=3, residual=True),
@@ -76,9 +73,7 @@ def test_kinds_of_convolutions(kind: str, element: str) -> None:
     problem, choice = KINDS[kind]
     found = ops(check(problem, choice, element))
     assert "kernel.warpgroup_mma" in found
-    assert ("kernel.load_window" in found) == (
-        kind not in ("pixels as rows", "residuals ahead", "pixels as rows, a cluster")
-    )
+    assert ("kernel.load_window" in found) == (kind not in ("pixels as rows", "residuals ahead"))
 
 
 @pytest.mark.parametrize("kind", ["3 x 3", "stride, channels beyond a tile", "pixels as rows", "some pixels", "groups"])
@@ -120,9 +115,8 @@ FEW_CHANNELS = {
 
 @pytest.mark.parametrize("kind", FEW_CHANNELS)
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("choice", ["64x32s3", "128x64s3m2"])
-def test_few_channels_are_joined_along_rows(kind: str, last: bool, choice: str) -> None:
-    check_rows(kind, (channels_last_text if last else convolution_text)(FEW_CHANNELS[kind], "f16"), np.float16, choice)
+def test_few_channels_are_joined_along_rows(kind: str, last: bool) -> None:
+    check_rows(kind, (channels_last_text if last else convolution_text)(FEW_CHANNELS[kind], "f16"), np.float16)
 
 
 @pytest.mark.parametrize("kind", FEW_CHANNELS)
@@ -130,12 +124,12 @@ def test_the_copy_of_rows_rounds_single_precision(kind: str) -> None:
     check_rows(kind, convolution_text(FEW_CHANNELS[kind], "f16", "f32"), np.float32)
 
 
-def check_rows(kind: str, text: str, given_as: type[np.floating[Any]], choice: str = "64x32s3") -> None:
+def check_rows(kind: str, text: str, given_as: type[np.floating[Any]]) -> None:
     problem = FEW_CHANNELS[kind]
     rng = np.random.default_rng(0)
     inputs = {"x": rng.standard_normal(problem.input).astype(given_as)}
     inputs["r"] = rng.standard_normal(problem.output).astype(np.float16)
-    text = text.replace("{stride", f'{{fused.tactic = "cuda_wgmma_rows:{choice}", stride', 1)
+    text = text.replace("{stride", '{fused.tactic = "cuda_wgmma_rows:64x32s3", stride', 1)
     module = check_on_threads(text, inputs, tolerance=TOLERANCE["f16"])
     assert "kernel.load_window" in ops(module)
 

@@ -32,7 +32,7 @@ def test_one_launch_for_all_remainders(name: str, element: str) -> None:
     assert names.count("convolution") == 1
 
 
-@pytest.mark.parametrize("choice", ["128x128s3", "64x32s4", "64x64s3t", "128x64s3d", "128x64s3m2"])
+@pytest.mark.parametrize("choice", ["128x128s3", "64x32s4", "64x64s3t", "128x64s3d"])
 def test_tiles_of_other_sizes(choice: str) -> None:
     """Persistent blocks as well, for which the remainders of some rows follow each other."""
     for name in ("padding", "uneven"):

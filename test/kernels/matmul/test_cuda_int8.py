@@ -12,15 +12,7 @@ from quantized_contractions import quantized_product_text, random_bytes
     ("element", "residual", "result"), [("i8", "", "i8"), ("ui8", "i8", "f32"), ("i8", "ui8", "ui8")]
 )
 @pytest.mark.parametrize(
-    "tactic",
-    [
-        "cuda_wgmma:64x64s3",
-        "cuda_wgmma:128x64s3",
-        "cuda_wgmma:64x64s3tm2",
-        "cuda_tiles:64x64",
-        "cuda_tiles:32x32p2",
-        "generic",
-    ],
+    "tactic", ["cuda_wgmma:64x64s3", "cuda_wgmma:128x64s3", "cuda_tiles:64x64", "cuda_tiles:32x32p2", "generic"]
 )
 def test_tactics(tactic: str, element: str, residual: str, result: str) -> None:
     left, columns = (70, 144), 88

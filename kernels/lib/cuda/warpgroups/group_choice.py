@@ -76,7 +76,7 @@ class GroupWork:
 
     def allows(self, tile: GroupTile) -> bool:
         """Whether a tile can do the work."""
-        return tile.fits(self.device) and tile.columns % (self.piece * tile.sharing) == 0
+        return tile.fits(self.device) and tile.columns % self.piece == 0
 
     def fits(self, tile: GroupTile) -> bool:
         """Whether a tile is of use: no block that shares a sum has nothing to add to it."""

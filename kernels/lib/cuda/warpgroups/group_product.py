@@ -26,7 +26,6 @@ from mlirt.kernels.lib.language.hopper_words import (
     fence_mbarriers,
     launch_dependents,
     mbarriers,
-    sync_cluster,
     wait_dependency,
     warp_uniform,
 )
@@ -54,7 +53,7 @@ class GroupProduct:
         self.k, self.tile, self.sizes, self.kind, self.sources = k, tile, sizes, kind, sources
         in_order = sources[1].in_fragment_order
         self.results = TileResults(k, tile, sizes, epilogue, in_fragment_order=in_order, places=places)
-        self.tile_rows = dim_ceil_div(sizes.rows, tile.rows * tile.sharing)
+        self.tile_rows = dim_ceil_div(sizes.rows, tile.rows)
         self.tile_columns = dim_ceil_div(sizes.columns, tile.columns)
         self.entries = product(sizes.batch)
         self.tiles = self.tile_rows * self.tile_columns * self.entries
@@ -66,16 +65,14 @@ class GroupProduct:
         blocks = self.tiles * tile.split
         if tile.stays:
             resident = 1 + tile.double
-            gpu = k.lowering.target.gpu
-            places = gpu.processors * resident if tile.sharing == 1 else gpu.clusters_of(tile.sharing)
-            blocks = minimum(self.tiles, places) * tile.sharing
+            blocks = minimum(self.tiles, k.lowering.target.gpu.processors * resident)
             if tile.double:
                 k.function.attributes["resident"] = IntegerAttr(resident, i64)
-        if tile.cluster > 1:
-            k.function.attributes["cluster"] = IntegerAttr(tile.cluster, i64)
+        if tile.split > 1:
+            k.function.attributes["cluster"] = IntegerAttr(tile.split, i64)
         k.function.attributes["dependent_launch"] = UnitAttr()
         k.function.attributes["architecture"] = StringAttr(k.lowering.target.arch)
-        if fits_narrow(k, layer, self.tiles * tile.sharing * tile.rows * tile.columns):
+        if fits_narrow(k, layer, self.tiles * tile.rows * tile.columns):
             k.function.attributes["index_bits"] = IntegerAttr(32, i64)
         k.finish(layer, grid=(blocks, 1, 1), block=[tile.threads])
 
@@ -103,16 +100,11 @@ class GroupProduct:
                     order[consumer].init(1)
             self.results.initialise()
             fence_mbarriers()
-        if tile.sharing > 1:
-            sync_cluster()
-        else:
-            sync_threads()
+        sync_threads()
         if not self._is_in_step:
             launch_dependents()
         if tile.stays:
             self._persistent(pipe, order, thread)
-            if tile.sharing > 1:
-                sync_cluster()  # no block may end while another one copies to it, or tells it of a stage
         else:
             self._single(pipe, thread)
 
@@ -121,8 +113,8 @@ class GroupProduct:
     @kernel
     def _persistent(self, pipe: Pipeline, order: Barriers | None, thread: Value) -> None:
         """A thread starts the copies of all tiles of a block, one after the other; the warpgroups multiply them."""
-        tile, sharing = self.tile, self.tile.sharing
-        block, blocks = block_id() // sharing, grid_size() // sharing
+        tile = self.tile
+        block, blocks = block_id(), grid_size()
         count = ceil_div(size("tiles", self.tiles) - block, blocks)
         steps = size("steps", self.sizes.steps)
         group = warp_uniform(thread // WARPGROUP)
@@ -158,8 +150,9 @@ class GroupProduct:
         for i in range(count):
             work = self._work(block + i * blocks)
             pieces = self.results.begin(thread, group, work, i)
-            total, last, stage, parity = pipe.multiply(group, thread, steps, stage, parity)
-            self.results.write(pipe.finish(total, thread, last), pieces)
+            leads = leads_warpgroup(thread)
+            total, last, stage, parity = pipe.multiply(group, leads, steps, stage, parity)
+            self.results.write(pipe.finish(total, leads, last), pieces)
 
     @kernel
     def _multiply_ping_pong(
@@ -185,10 +178,11 @@ class GroupProduct:
                 pieces = self.results.begin(thread, place(0), self._work(block + own * blocks), own)
                 stage, parity = own * steps % stages, own * steps // stages % 2
                 order[group].wait((i + 1 + min(group, 1)) % 2)
-                total, last, *_ = pipe.multiply(0, thread, steps, stage, parity)
+                leads = leads_warpgroup(thread)
+                total, last, *_ = pipe.multiply(0, leads, steps, stage, parity)
                 if leads_warpgroup(thread):
                     order[(group + 1) % groups].arrive()
-                self.results.write(pipe.finish(total, thread, last), pieces)
+                self.results.write(pipe.finish(total, leads, last), pieces)
 
     @kernel
     def _work(self, tile: Value) -> Work:
@@ -220,9 +214,7 @@ class GroupProduct:
 
     @kernel
     def _place(self, row: Value, column: Value, batch: Value) -> Work:
-        """Where the tile of a row and a column of tiles starts; blocks of a cluster have rows below each other."""
-        if self.tile.sharing > 1:
-            row = row * self.tile.sharing + cluster_rank()
+        """Where the tile of a row and a column of tiles starts."""
         first_row = row * self.tile.rows
         first_column = column * self.tile.columns
         return Work(place(first_row), place(first_column), batch)
@@ -257,8 +249,9 @@ class GroupProduct:
         else:
             wait_dependency()
             pieces = self.results.begin(thread, place(0), work) if cluster is None else Results([])
-            total, last, *_ = pipe.multiply(0, thread, steps, 0, 0)
-            total = pipe.finish(total, thread, last)
+            leads = leads_warpgroup(thread)
+            total, last, *_ = pipe.multiply(0, leads, steps, 0, 0)
+            total = pipe.finish(total, leads, last)
             if self._is_in_step:
                 launch_dependents()
             if cluster is None:

@@ -10,14 +10,12 @@ from mlirt.dialects.gpu_device import GpuDevice, WarpgroupEstimates
 from mlirt.dialects.kernel.warpgroup import LINE, ROWS, WARPGROUP
 from mlirt.kernels.lib.tile import Tile
 
-_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?(d)?(?:m(\d))?)")
+_NAME = re.compile(r"(\d+)x(\d+)s(\d+)(?:c(\d+)|(t\d?)?(?:e(\d))?(d)?)")
 _BARRIER_BYTES = 128  # of the barriers of one kind
 _SUM_BYTES = 4
 _MAX_COLUMNS_OF_TWO = 128  # columns of all warpgroups of a block where a processor has two, as they share the registers
 _QUAD_BYTES = 64  # of an extra operand that the four threads of a row read at once
 _MIN_SLOTS = 3
-_SHARING = (2, 4)  # blocks whose tiles have the same columns
-_LINES_OF_PART = 16  # that the columns of a part are a multiple of, as swizzled tiles begin behind 8 lines
 _MAX_COLUMNS = {2: 256, 3: 96, 4: 64}  # by the warpgroups in ping-pong, as they share the registers
 
 
@@ -29,8 +27,7 @@ class GroupTile(Tile):
     more rows blocks are persistent, and with `ping_pong` warpgroups: while one of them writes the results of a tile,
     another one multiplies the next. `extra` bytes of an operand that each result needs, such as a residual, are copied
     to shared memory ahead of the products. With `double` a processor has two persistent blocks: one writes results
-    while the other one multiplies. `sharing` persistent blocks (a cluster) multiply rows below each other by the same
-    columns, of which each copies a part to the shared memory of all (multicast).
+    while the other one multiplies.
     """
 
     stages: int
@@ -38,26 +35,23 @@ class GroupTile(Tile):
     ping_pong: int = 0
     extra: int = 0
     double: bool = False
-    sharing: int = 1
 
     @staticmethod
     def named(name: str) -> GroupTile | None:
-        """The configuration that a text such as `128x256s4m2`, `64x64s6c4`, `64x64s12t4` or `64x256s4te1` names."""
+        """The configuration that a text such as `128x256s4`, `64x64s6c4`, `64x64s12t4` or `64x256s4te1` names."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
         rows, columns, stages, split = (int(part or 1) for part in match.groups()[:4])
         ping_pong = 0 if match[5] is None else int(match[5][1:] or 2)
-        extra, double, sharing = int(match[6] or 0), match[7] is not None, int(match[8] or 1)
-        return GroupTile(rows, columns, stages, split, ping_pong, extra, double, sharing)
+        return GroupTile(rows, columns, stages, split, ping_pong, int(match[6] or 0), match[7] is not None)
 
     @property
     def name(self) -> str:
         split = f"c{self.split}" if self.split > 1 else ""
         extra = f"e{self.extra}" if self.extra else ""
         ping_pong = f"t{self.ping_pong}".replace("2", "") if self.ping_pong else ""
-        sharing = f"m{self.sharing}" if self.sharing > 1 else ""
-        return f"{self.rows}x{self.columns}s{self.stages}{split}{ping_pong}{extra}{'d' * self.double}{sharing}"
+        return f"{self.rows}x{self.columns}s{self.stages}{split}{ping_pong}{extra}{'d' * self.double}"
 
     @property
     def consumers(self) -> int:
@@ -66,13 +60,8 @@ class GroupTile(Tile):
 
     @property
     def readers(self) -> int:
-        """Warpgroups of a block that read a stage."""
+        """Warpgroups that read a stage."""
         return self.rows // ROWS
-
-    @property
-    def cluster(self) -> int:
-        """Blocks of a cluster."""
-        return self.split * self.sharing
 
     @property
     def stays(self) -> bool:
@@ -127,17 +116,10 @@ class GroupTile(Tile):
         may_split = may_split and (
             not self.double or (self.stays and self.consumers * self.columns <= _MAX_COLUMNS_OF_TWO)
         )
-        may_share = self.sharing == 1 or (
-            self.sharing in _SHARING
-            and self.stays
-            and not self.double
-            and self.columns % (_LINES_OF_PART * self.sharing) == 0
-        )
         has_lines = self.extra == 0 or (self.stays and self.columns * self.extra % _QUAD_BYTES == 0)
         return (
             whole
             and may_split
-            and may_share
             and has_lines
             and self.stages >= 2
             and self.shared_bytes <= device.shared_bytes_of(1 + self.double)

@@ -41,7 +41,7 @@ class Pipeline:
         """Make the barriers, in one thread."""
         for stage in range(self.tile.stages):
             self.full[stage].init(1)
-            self.empty[stage].init(self.tile.readers * self.tile.sharing)
+            self.empty[stage].init(self.tile.readers)
 
     @kernel
     def advance(self, stage: Index, parity: Index) -> tuple[Index, Index]:
@@ -68,15 +68,15 @@ class Pipeline:
 
     @kernel
     def multiply(
-        self, group: Index, thread: Value, steps: Index, stage: Index, parity: Index
+        self, group: Index, leads: bool, steps: Index, stage: Index, parity: Index
     ) -> tuple[Value, Index, Index, Index]:
         """Start the products of a tile in this warpgroup: the accumulators, the last stage, and the next state.
 
         A stage is given back when the product after its own has begun, the last one by `finish`.
         """
         left, right = self.sources
-        leads, previous = self._leads(thread), 0
         total = zeros(self.kind.accumulator_type, self.tile.columns // 2)
+        previous = 0
         for step in range(steps):
             self.full[stage].wait(parity)
             a = SharedTile(self.memory, stage * self.stage + group * self.group_rows, left.by_depth)
@@ -84,32 +84,18 @@ class Pipeline:
             total = wgmma(self.kind.mma, total, a, b, self.tile.columns, self.kind.line)
             wgmma_wait(pending=1)
             if leads and step > 0:
-                self._give_back(previous, thread)
+                self.empty[previous].arrive()
             previous = stage
             stage, parity = self.advance(stage, parity)
         return total, previous, stage, parity
 
     @kernel
-    def finish(self, total: Value, thread: Value, last: Index) -> Value:
+    def finish(self, total: Value, leads: bool, last: Index) -> Value:
         """The accumulators of a tile when all its products are done; the last stage is given back."""
         total = wgmma_result(total)
-        if self._leads(thread):
-            self._give_back(last, thread)
+        if leads:
+            self.empty[last].arrive()
         return total
-
-    @kernel
-    def _leads(self, thread: Value) -> bool:
-        """Whether a thread gives stages back for its warpgroup, to one of the blocks that copy to them."""
-        if self.tile.sharing == 1:
-            return leads_warpgroup(thread)
-        return thread % WARPGROUP < self.tile.sharing
-
-    @kernel
-    def _give_back(self, stage: Index, thread: Value) -> None:
-        if self.tile.sharing == 1:
-            self.empty[stage].arrive()
-        else:
-            self.empty[stage].arrive_at(thread % WARPGROUP)
 
 
 @kernel

@@ -16,7 +16,7 @@ from mlirt.dialects.tensor_types import byte_width
 from mlirt.kernels.lib.builder.kernel_builder import KernelBuilder
 from mlirt.kernels.lib.cuda.tiles.alignment import is_multiple
 from mlirt.kernels.lib.language import Index, Value, kernel
-from mlirt.kernels.lib.language.hopper_words import Barrier, SharedTile, cluster_rank, tma_load, tma_load_window
+from mlirt.kernels.lib.language.hopper_words import Barrier, SharedTile, tma_load, tma_load_window
 from mlirt.kernels.lib.language.words import extent, static_range
 
 _MAX_DIMENSIONS = 5
@@ -96,38 +96,28 @@ class MatrixSource(Source):
         known: bool,
         in_fragment_order: bool = False,
         line: int = LINE,
-        sharing: int = 1,
     ) -> None:
-        """`sharing` blocks of a cluster copy `own` rows to the shared memory of all, each a part."""
-        self.in_fragment_order, self.sharing = in_fragment_order, sharing
-        self.own, self.by_depth, self.is_constant, self.batch = own // sharing, by_depth, known, batch
+        self.in_fragment_order = in_fragment_order
+        self.own, self.by_depth, self.is_constant, self.batch = own, by_depth, known, batch
         self.depth = line // byte_width(memory.element)
-        box = [1] * len(batch) + [self.depth if by_depth else self.own, self.depth]
+        box = [1] * len(batch) + ([self.depth, self.depth] if by_depth else [own, self.depth])
         self.piece = self.depth * self.depth
         self.map = memory.operand_map(k, box, line)
         self.map.name_hint = "weights" if known else "matrix"
 
     def start_tile(self, first: Value, batch: Sequence[Value]) -> None:
-        self.first, self.entry = self._part(first), [batch[axis] for axis in self.batch]
-
-    @kernel
-    def _part(self, first: Value) -> Value:
-        """The first row that this block copies."""
-        return first if self.sharing == 1 else first + cluster_rank() * self.own
+        self.first, self.entry = first, [batch[axis] for axis in self.batch]
 
     @kernel
     def load(self, step: Index, slot: Slot) -> None:
-        along, start = step * self.depth, slot.tile.index
-        if self.sharing > 1:
-            start = start + cluster_rank() * (self.own * self.depth)
+        along = step * self.depth
         if not self.by_depth:
-            target = SharedTile(slot.tile.memory, start)
-            tma_load(self.map, [*self.entry, self.first, along], target, slot.barrier, self.sharing)
+            tma_load(self.map, [*self.entry, self.first, along], slot.tile, slot.barrier)
         else:
             for piece in static_range(self.own // self.depth):
                 origin = [*self.entry, along, self.first + piece * self.depth]
-                target = SharedTile(slot.tile.memory, start + piece * self.piece)
-                tma_load(self.map, origin, target, slot.barrier, self.sharing)
+                target = SharedTile(slot.tile.memory, slot.tile.index + piece * self.piece)
+                tma_load(self.map, origin, target, slot.barrier)
 
 
 @dataclass(frozen=True)

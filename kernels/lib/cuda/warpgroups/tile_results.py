@@ -74,7 +74,7 @@ class RowsInOrder:
     @kernel
     def place(self, work: Work, row: Value) -> tuple[Value, bool | None]:
         """Behind the last row comes that one again."""
-        if is_multiple(self.sizes.rows, self.tile.rows * self.tile.sharing):
+        if is_multiple(self.sizes.rows, self.tile.rows):
             return work.row + row, None
         rows, here = extent(self.sizes.rows), work.row + row
         return min(here, rows - 1), here < rows

@@ -21,16 +21,6 @@ def test_tiles_fit_and_have_names(tile: GroupTile) -> None:
     assert GroupTile.named(tile.name) == tile
 
 
-@pytest.mark.parametrize("name", ["128x256s4m2", "64x256s5tm4", "64x96s11t3m2", "128x128s3e2m2"])
-def test_clusters_share_columns_of_persistent_blocks(name: str) -> None:
-    """By name: no estimate chooses them, as no time was measured."""
-    tile = GroupTile.named(name)
-    assert tile is not None
-    assert tile.name == name
-    assert tile.fits(H200)
-    assert tile not in tiles_for(H200)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -49,10 +39,6 @@ def test_clusters_share_columns_of_persistent_blocks(name: str) -> None:
         "64x64s4t5",
         "128x64s8d",
         "128x128s2d",
-        "64x64s4m2",
-        "128x64s4dm2",
-        "128x64s4m3",
-        "128x32s4m4",
     ],
 )
 def test_others_do_not_fit(name: str) -> None:
