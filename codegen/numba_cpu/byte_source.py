@@ -80,9 +80,13 @@ def moves_int8(block: Block) -> bool:
     words = [_bytes_of(op.value) for op in stores]
     parts = [_byte_of_stored(op.value) for op in stores]
     known = all(
-        isinstance(op, (LoadOp, StoreOp, YieldOp, *_MOVES)) or isinstance(op.results[0].type, IndexType) for op in ops
+        isinstance(op, (LoadOp, StoreOp, YieldOp, *_MOVES)) or _gives_an_index(op) for op in ops
     )
     return known and bool(stores) and (None not in words or None not in parts)
+
+
+def _gives_an_index(op: Operation) -> bool:
+    return bool(op.results) and isinstance(op.results[0].type, IndexType)
 
 
 def is_bytes(memory: SSAValue) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_models import Array, model_of, numbers, run_reference
 
 import mlirt
@@ -182,3 +182,19 @@ def test_rt_opt_writes_assembly_for_a_processor(tmp_path: Path, capsys: pytest.C
     ):
         assert rt_opt.main([str(path), "--to=memory", "-t", "asm", f"--cpu={cpu}"]) == 0
         assert word in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cpu", ["neoverse-v1", "cortex-a57", "x86-64-v2", "x86-64-v4"])
+def test_rows_scattered_at_places_of_the_run_are_compiled_for_each(cpu: str) -> None:
+    """Loops over elements that a condition stores, beside those that move bytes."""
+    inputs = {"cache": ["n", "h", "m", "d"], "update": ["n", "h", "k", "d"], "at": ["n"]}
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.INT64 if name == "at" else TensorProto.FLOAT, shape)
+        for name, shape in inputs.items()
+    ]
+    node = helper.make_node("TensorScatter", [*inputs], ["y"], mode="linear")
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "network", infos, [result])
+    model: Any = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
+    engine: Any = mlirt.compile(model, cpu=cpu)
+    assert engine.plan.manifest.launches
