@@ -38,6 +38,7 @@ def test_rows_of_two_precisions_have_two_files(tmp_path: Path) -> None:
         (float("nan"), 1e-3, "fp16", "wrong"),
         (1.0, float("nan"), "fp16", "void"),
         (1.0, float("inf"), "fp16", "void"),
+        (0.6, 0.6, "fp32", "void"),
     ],
 )
 def test_verdicts(error: float, own: float, precision: str, expected: str) -> None:
