@@ -216,7 +216,8 @@ class LoopOutputOp(BoundaryOp):
         if self.kind.data is LoopOutputKind.LAST_VALUE:
             owner = self.input.owner
             require(
-                isinstance(owner, RecurrenceOp) and owner.loop == self.loop,
+                # An op that lacks the property is found by its own verifier.
+                isinstance(owner, RecurrenceOp) and owner.properties.get("loop") == self.loop,
                 "C1: input of LoopOutputLayer with LoopOutput::kLAST_VALUE must be output from an IRecurrenceLayer",
             )
         is_last = self.kind.data is LoopOutputKind.LAST_VALUE

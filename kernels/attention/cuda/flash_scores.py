@@ -83,10 +83,10 @@ class FlashScores:
         """For each extra operand the thread's elements of a tile by rows: read while the products are computed."""
         if self.factor is not None:
             return []
-        return [
-            self._read(number, tile) if self.kept[number] is None else self.kept[number]
-            for number in static_range(len(self.extras))
-        ]
+        found: list[Fragments] = []
+        for number, kept in enumerate(self.kept):
+            found.append(self._read(number, tile) if kept is None else kept)
+        return found
 
     def _offsets(self) -> list[int]:
         """The keys of the thread's elements of a row, from its first one on: two in each tile of 8 columns."""

@@ -62,3 +62,13 @@ func.func @loop_output_c3(%x: tensor<4xf32>, %n: tensor<i32>) {
   %y = trt.loop_output reverse %x length(%n : tensor<i32>) {loop = @l, axis = 2 : i64} : (tensor<4xf32>) -> tensor<4x?xf32>
   func.return
 }
+
+// -----
+
+func.func @loop_output_of_no_loop(%x: tensor<4xf32>) {
+  // expected-error @+1 {{property 'loop' expected in operation 'trt.recurrence'}}
+  %r = trt.recurrence %x {trt.other = @l} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{C1: input of LoopOutputLayer with LoopOutput::kLAST_VALUE must be output from an IRecurrenceLayer}}
+  %y = trt.loop_output last_value %r {loop = @l} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
